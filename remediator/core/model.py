@@ -7,74 +7,13 @@ bytes, ratios 0..1. Nothing here reads anything or decides anything. A source th
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 
 from remediator.core.reason import Reason
+from remediator.core.terms import Isolation, Level, Mode, Phase, Strategy, Tier, Verdict
 
-
-class Level(IntEnum):
-    """Memory pressure of a node, computed by the rules (`node:memory_level`) and nowhere else."""
-
-    GREEN = 0
-    YELLOW = 1
-    ORANGE = 2
-    RED = 3
-
-
-class Mode(StrEnum):
-    """How far the remediator may go on a node."""
-
-    OFF = "off"
-    OBSERVE = "observe"
-    APPROVE = "approve"
-    ENFORCE = "enforce"
-
-
-class Tier(StrEnum):
-    """Business tier of a workload, most important first."""
-
-    CRITICAL = "critical"
-    IMPORTANT = "important"
-    STANDARD = "standard"
-    LOW = "low"
-    OFFLINE = "offline"
-
-
-class Phase(StrEnum):
-    """Where a node's episode stands (table in lifecycle.py)."""
-
-    WATCHING = "WATCHING"
-    AWAITING_APPROVAL = "AWAITING_APPROVAL"
-    ACTING = "ACTING"
-    SETTLING = "SETTLING"
-    COOLING_DOWN = "COOLING_DOWN"
-    STOOD_DOWN = "STOOD_DOWN"
-    ESCALATED = "ESCALATED"
-
-
-class Isolation(StrEnum):
-    """Whether we keep new pods off the node (table in lifecycle.py)."""
-
-    NONE = "NONE"
-    CORDONED_BY_US = "CORDONED_BY_US"
-    RELEASABLE = "RELEASABLE"
-
-
-class Verdict(StrEnum):
-    """What a pass came to."""
-
-    ALLOW = "ALLOW"
-    HOLD = "HOLD"
-    SUPPRESS = "SUPPRESS"
-
-
-class Strategy(StrEnum):
-    """Who computed how much to release, and from whom."""
-
-    PRESSURE = "pressure"
-    BE_MEMORY_EVICT = "BEMemoryEvict"
-    MEMORY_EVICT = "MemoryEvict"
-    MEMORY_ALLOCATABLE_EVICT = "MemoryAllocatableEvict"
+# Re-exported: everybody imports the words from here.
+__all__ = ["Isolation", "Level", "Mode", "Phase", "Strategy", "Tier", "Verdict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +156,8 @@ class Termination:
     exit_code: int
     finished_at: float
     restart_count: int = 0
+    level_at: Level | None = None
+    """The node's level at `finished_at`, where Prometheus still knows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,11 +195,24 @@ class PodFacts:
     finalizers: tuple[str, ...] = ()
     extended_requests: Mapping[str, int] = field(default_factory=dict)
     """Requests of Koordinator's batch/mid memory by resource name."""
+    ended_at: float | None = None
+    """When it became terminal: DisruptionTarget's lastTransitionTime, else the last finishedAt."""
 
     @property
     def key(self) -> str:
         """namespace/name, for people."""
         return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class PodPlacement:
+    """Where one pod of a workload runs, for the assessment (successors of evicted pods)."""
+
+    uid: str
+    node: str
+    ready: bool = False
+    created_at: float = 0.0
+    restarts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +228,8 @@ class WorkloadFacts:
     """matchLabels of the controller that owns the pods (the ReplicaSet's for a Deployment)."""
     backoff_limit: int | None = None
     annotations: Mapping[str, str] = field(default_factory=dict)
+    pods: tuple[PodPlacement, ...] = ()
+    """Its live pods over the whole cluster, where the adapter could tell."""
 
 
 @dataclass(frozen=True, slots=True)

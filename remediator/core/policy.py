@@ -121,6 +121,7 @@ class Safeguards:
     max_sample_age_seconds: float = 60
     silence_cache_for_red_seconds: float = 0
     force_delete: bool = False
+    refusals_max: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,13 @@ class Timers:
     forgotten_cordon_seconds: float = 3600
     resync_seconds: float = 15
     hour_seconds: float = 3600
+    gone_deadline_seconds: float = 90
+    """How long an evicted pod may take to be gone: grace capped at 60 s, plus 30 s; then it is stuck."""
+    retry_seconds: float = 5
+    """A pod refused by a budget is asked for again after this, at most `refusals_max` times."""
+    moved_seconds: float = 600
+    oom_window_seconds: float = 1800
+    ledger_zero_seconds: float = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,3 +198,5 @@ class Policy:
         "NodeMemoryAllocatableEvict",
     )
     cluster: str = ""
+    maintenance: str = "cordon"
+    """After an OOM-kill storm: `cordon` only, or `drain`: move its evictable pods off one by one."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from remediator.core.actions import Action, ActionKind, ActionResult, ActionStatus, Plan
 from remediator.core.model import (
     ClusterFacts,
     Isolation,
@@ -24,98 +25,8 @@ from remediator.core.model import (
 )
 from remediator.core.reason import Reason
 
-
-class ActionKind(StrEnum):
-    """Everything the remediator can do to a cluster."""
-
-    CORDON = "cordon"
-    TAINT = "taint"
-    DRAIN_ENDPOINTS = "drain_endpoints"
-    EVICT = "evict"
-    SCALE = "scale"
-    RESTORE_ENDPOINTS = "restore_endpoints"
-    RESTORE_SCALE = "restore_scale"
-    UNTAINT = "untaint"
-    UNCORDON = "uncordon"
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """One step of a plan. `pod_uid` fences every step on a pod."""
-
-    kind: ActionKind
-    node: str
-    episode_id: str
-    namespace: str = ""
-    pod: str = ""
-    pod_uid: str = ""
-    workload: WorkloadRef | None = None
-    tier: Tier | None = None
-    strategy: Strategy = Strategy.PRESSURE
-    grace_period_seconds: int | None = None
-    expected_bytes: int = 0
-    score: float | None = None
-    replicas: int | None = None
-    why: str = ""
-
-    @property
-    def irreversible(self) -> bool:
-        """An act that cannot be taken back: look again right before it."""
-        return self.kind in (ActionKind.EVICT, ActionKind.SCALE)
-
-    @property
-    def undo(self) -> bool:
-        """Gives back what we took; silences and cooldowns never stop it."""
-        return self.kind in (
-            ActionKind.RESTORE_ENDPOINTS,
-            ActionKind.RESTORE_SCALE,
-            ActionKind.UNTAINT,
-            ActionKind.UNCORDON,
-        )
-
-    @property
-    def key(self) -> str:
-        """Stable identity within a plan."""
-        return f"{self.kind}:{self.pod_uid or self.workload or self.node}"
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Steps in the order in which they are to be done."""
-
-    id: str
-    node: str
-    episode_id: str
-    level: Level
-    created_at: float
-    expires_at: float
-    target_bytes: int
-    actions: tuple[Action, ...]
-
-
-class ActionStatus(StrEnum):
-    """What became of an action."""
-
-    DONE = "done"
-    REFUSED = "refused"
-    """Answered no, finally, for this pod: go on with the next candidate."""
-    RETRY_LATER = "retry_later"
-    """Not now (budget, throttling): may be tried again in a later pass."""
-    FAILED = "failed"
-    UNKNOWN = "unknown"
-    """No answer; it may have taken effect."""
-    SKIPPED = "skipped"
-
-
-@dataclass(frozen=True, slots=True)
-class ActionResult:
-    """The answer to one action."""
-
-    action: Action
-    status: ActionStatus
-    reason: Reason
-    at: float
-    detail: str = ""
+# Re-exported: everybody imports actions and plans from here.
+__all__ = ["Action", "ActionKind", "ActionResult", "ActionStatus", "Plan"]
 
 
 class OutcomeKind(StrEnum):
@@ -160,6 +71,9 @@ class EvictionRecord:
     strategy: str = Strategy.PRESSURE
     gone_at: float | None = None
     observed_only: bool = False
+    uncertain: bool = False
+    """The API did not answer: taken as evicted until the pod is seen alive and not terminating."""
+    episode_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +86,30 @@ class DrainRecord:
     label: str
     value: str
     at: float
+    observed_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleRecord:
+    """A workload we scaled down, so that its replicas can be given back."""
+
+    workload: WorkloadRef
+    replicas_before: int
+    replicas_set: int
+    at: float
+    observed_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A pod (or workload) that the API refused to let us act on in this episode."""
+
+    key: str
+    """Pod UID, else namespace/kind/name."""
+    reason: Reason
+    times: int
+    at: float
+    final: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +156,16 @@ class NodeState:
     """A human lifted our isolation: leave the node's isolation alone until then."""
     evictions: tuple[EvictionRecord, ...] = ()
     drained: tuple[DrainRecord, ...] = ()
+    scaled: tuple[ScaleRecord, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    acted_at: float | None = None
+    """When the round in hand was performed."""
+    red_acted_at: float | None = None
+    """First act of the episode while RED, for escalation."""
+    isolation_observed: bool = False
+    """The isolation was only recorded (observe mode), never put on the node."""
+    ledger_zero_since: tuple[tuple[str, float], ...] = ()
+    """(Koordinator resource, since when its allocatable is zero)."""
     outcomes: tuple[Outcome, ...] = ()
     told: tuple[str, ...] = ()
     """Transitions of this episode that people have been told of, each once."""
