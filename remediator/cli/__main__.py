@@ -1,0 +1,5 @@
+"""`python -m remediator.cli`."""
+
+from remediator.cli import main
+
+main()

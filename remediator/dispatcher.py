@@ -1,0 +1,242 @@
+"""Who is looked at when: one queue per node, a few workers, wake-ups, resync. Owns threads and time.
+
+Invariants: a node is in at most one pass at a time; the newest signal of a kind wins; an operator's word is
+never displaced by a weaker door; what does not fit is refused (`QueueFullError`), never dropped silently. It
+knows nothing of memory, pods or decisions: it calls `reconcile(signal)` and keeps what that asks for.
+"""
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from remediator import metrics
+from remediator.core.model import Signal, SignalKind
+
+log = logging.getLogger(__name__)
+
+Reconcile = Callable[[Signal], float | None]
+"""One pass over the signal's node; seconds after which it wants to be called again, or None."""
+_OPERATOR = (SignalKind.APPROVAL, SignalKind.RELEASE)
+
+
+class QueueFullError(Exception):
+    """No room for another node's signal; the sender must come again (503)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """A node that must be looked at after `after_seconds` (0: now), as read back by the resync."""
+
+    signal: Signal
+    after_seconds: float = 0.0
+
+
+class Dispatcher:
+    """Queues, workers and clocks around `reconcile`.
+
+    `resync()` gives what must be looked at although nobody called: firing alerts, records with due times,
+    nodes isolated by us. `capacity` counts waiting signals over all nodes.
+    """
+
+    def __init__(
+        self,
+        reconcile: Reconcile,
+        resync: Callable[[], Iterable[Wake]],
+        *,
+        resync_seconds: float = 15.0,
+        workers: int = 4,
+        capacity: int = 10_000,
+        on_stop: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._reconcile, self._resync, self._on_stop = reconcile, resync, on_stop
+        self._resync_seconds, self._workers, self._capacity = resync_seconds, workers, capacity
+        self._changed = threading.Condition()
+        self._waiting: OrderedDict[str, OrderedDict[tuple[str, ...], Signal]] = OrderedDict()
+        self._count = 0
+        self._running: set[str] = set()
+        self._due: dict[str, float] = {}
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._last_progress = time.monotonic()
+        self._resynced_at: float | None = None
+
+    # --- the doors -------------------------------------------------------------------------------------
+
+    def submit(self, signal: Signal) -> None:
+        """Queue a signal.
+
+        QueueFullError when there is no room and it replaces nothing, or when we are stopping.
+        """
+        self.submit_all((signal,))
+
+    def submit_all(self, signals: Iterable[Signal]) -> None:
+        """Queue all signals or none of them, so that a sender told 503 can repeat the whole."""
+        with self._changed:
+            fresh = {(signal.node, *_key(signal)): signal for signal in signals}
+            new = sum(1 for signal in fresh.values() if not self._is_waiting(signal))
+            if self._stopping.is_set() or self._count + new > self._capacity:
+                metrics.QUEUE_REFUSED.inc()
+                raise QueueFullError(f"{self._count} signals are waiting, {self._capacity} fit")
+            for signal in fresh.values():
+                self._put(signal)
+            self._changed.notify_all()
+
+    def wake(self, node: str, after_seconds: float) -> None:
+        """Look at the node after a while; the earliest wish stands."""
+        with self._changed:
+            at = time.monotonic() + max(0.0, after_seconds)
+            self._due[node] = min(at, self._due.get(node, at))
+            self._changed.notify_all()
+
+    # --- what others may ask ---------------------------------------------------------------------------
+
+    @property
+    def waiting(self) -> int:
+        """Signals that wait."""
+        with self._changed:
+            return self._count
+
+    def idle(self) -> bool:
+        """Nothing waits and nothing runs (due times in the future do not count)."""
+        with self._changed:
+            return not self._waiting and not self._running
+
+    def seconds_without_progress(self) -> float:
+        """0 while there is nothing to do.
+
+        Else seconds since a worker last took or ended a pass (liveness).
+        """
+        with self._changed:
+            return time.monotonic() - self._last_progress if self._waiting or self._running else 0.0
+
+    @property
+    def stopping(self) -> bool:
+        """True from the moment `stop` is called: passes end after the step in hand."""
+        return self._stopping.is_set()
+
+    def seconds_since_resync(self) -> float | None:
+        """Seconds since the last resync that worked; None before the first."""
+        return None if self._resynced_at is None else time.monotonic() - self._resynced_at
+
+    # --- life ------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start workers and the resync, which runs at once: the cluster is the truth."""
+        targets = [self._work] * self._workers + [self._keep_resyncing]
+        for number, target in enumerate(targets):
+            thread = threading.Thread(target=target, name=f"dispatcher-{number}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def stop(self, timeout_seconds: float = 20.0) -> None:
+        """Finish the steps in hand, take nothing new, then hand over (leases). Safe to call twice."""
+        if self._stopping.is_set():
+            return
+        with self._changed:
+            self._stopping.set()
+            self._changed.notify_all()
+        deadline = time.monotonic() + timeout_seconds
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        self._on_stop()
+
+    # --- inside ----------------------------------------------------------------------------------------
+
+    def _is_waiting(self, signal: Signal) -> bool:
+        return _key(signal) in self._waiting.get(signal.node, {})
+
+    def _put(self, signal: Signal) -> None:
+        signals = self._waiting.setdefault(signal.node, OrderedDict())
+        self._count += _key(signal) not in signals
+        signals[_key(signal)] = signal
+        metrics.QUEUE_LENGTH.set(self._count)
+
+    def _work(self) -> None:
+        while (signal := self._take()) is not None:
+            after: float | None = None
+            try:
+                after = self._reconcile(signal)
+            except Exception:
+                metrics.PASSES_FAILED.inc()
+                log.exception("a pass failed", extra={"node": signal.node})
+                after = self._resync_seconds
+            finally:
+                self._done(signal.node, after)
+
+    def _take(self) -> Signal | None:
+        """The next signal whose node is free; waits for one; None when stopping."""
+        with self._changed:
+            while not self._stopping.is_set():
+                self._move_due()
+                node = next((name for name in self._waiting if name not in self._running), None)
+                if node is not None:
+                    return self._begin(node)
+                self._changed.wait(self._seconds_to_next_due())
+            return None
+
+    def _begin(self, node: str) -> Signal:
+        signals = self._waiting[node]
+        _, signal = signals.popitem(last=False)
+        self._count -= 1
+        # A node with more signals goes to the end: no node starves another.
+        del self._waiting[node]
+        if signals:
+            self._waiting[node] = signals
+        self._due.pop(node, None)
+        self._running.add(node)
+        self._last_progress = time.monotonic()
+        metrics.QUEUE_LENGTH.set(self._count)
+        return signal
+
+    def _done(self, node: str, after: float | None) -> None:
+        with self._changed:
+            self._running.discard(node)
+            self._last_progress = time.monotonic()
+            if after is not None:
+                at = self._last_progress + max(0.0, after)
+                self._due[node] = min(at, self._due.get(node, at))
+            self._changed.notify_all()
+
+    def _move_due(self) -> None:
+        now = time.monotonic()
+        for node in [name for name, at in self._due.items() if at <= now and name not in self._running]:
+            del self._due[node]
+            if node not in self._waiting:
+                self._put(Signal(SignalKind.TIMER, node))
+
+    def _seconds_to_next_due(self) -> float | None:
+        times = [at for name, at in self._due.items() if name not in self._running]
+        return max(0.0, min(times) - time.monotonic()) if times else None
+
+    def _keep_resyncing(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                for wake in self._resync():
+                    self._accept(wake)
+                self._resynced_at = time.monotonic()
+            except Exception:
+                metrics.RESYNCS_FAILED.inc()
+                log.exception("resync failed; it is tried again in %.1f s", self._resync_seconds)
+            self._stopping.wait(self._resync_seconds)
+
+    def _accept(self, wake: Wake) -> None:
+        if wake.after_seconds > 0:
+            self.wake(wake.signal.node, wake.after_seconds)
+            return
+        try:
+            self.submit(wake.signal)
+        except QueueFullError:
+            log.warning("the queue is full: %s waits for the next resync", wake.signal.node)
+
+
+def _key(signal: Signal) -> tuple[str, ...]:
+    """Signals with one key displace each other: same door for operators, same alert and level for the rest.
+
+    Timers carry nothing, and a resync says no more than an alert of its name does.
+    """
+    if signal.kind in _OPERATOR:
+        return (signal.kind, signal.plan_id)
+    return ("", signal.alertname, str(signal.level))

@@ -1,0 +1,1 @@
+"""One pass over one node: observe -> decide -> record intent -> perform -> record."""

@@ -1,0 +1,1 @@
+"""HTTP: the webhook receiver, health, metrics, the JSON API and the status page."""

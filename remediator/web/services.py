@@ -1,0 +1,34 @@
+"""What the web layer is given: callables and the dispatcher, wired by the cli. No adapter is known here."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from remediator.core.model import Level, Rejection, Unknown
+from remediator.dispatcher import Dispatcher
+from remediator.reconciler.ports import Record
+from remediator.web.tokens import OperatorAuth, WebhookAuth
+
+Check = Callable[[], str]
+"""Empty when all is well, else one sentence that says what is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything a request may need."""
+
+    dispatcher: Dispatcher
+    alert_names: tuple[str, ...]
+    node_for: Callable[[Mapping[str, str]], str | Rejection]
+    records: Callable[[], Sequence[Record]]
+    levels: Callable[[], Mapping[str, Level] | Unknown]
+    explain: Callable[[str], Mapping[str, Any]]
+    """A node's decision in dry form, as JSON."""
+    clock: Callable[[], float]
+    """Unix seconds."""
+    webhook_auth: WebhookAuth = field(default_factory=lambda: WebhookAuth(None))
+    operator_auth: OperatorAuth = field(default_factory=lambda: OperatorAuth(None, local_operator=None))
+    ready_checks: Mapping[str, Check] = field(default_factory=dict)
+    stuck_after_seconds: float = 120.0
+    """A worker that has work and has not moved for that long means the process is to be restarted."""
+    version: str = ""
