@@ -58,7 +58,7 @@ class Dispatcher:
         self._count = 0
         self._running: set[str] = set()
         self._due: dict[str, float] = {}
-        self._stopping = threading.Event()
+        self._stopping, self._resync_wanted = threading.Event(), threading.Event()
         self._threads: list[threading.Thread] = []
         self._last_progress = time.monotonic()
         self._resynced_at: float | None = None
@@ -90,6 +90,10 @@ class Dispatcher:
             at = time.monotonic() + max(0.0, after_seconds)
             self._due[node] = min(at, self._due.get(node, at))
             self._changed.notify_all()
+
+    def resync_soon(self) -> None:
+        """Read firing alerts and records back now: somebody was told that alerts are missing."""
+        self._resync_wanted.set()
 
     # --- what others may ask ---------------------------------------------------------------------------
 
@@ -137,6 +141,7 @@ class Dispatcher:
             return
         with self._changed:
             self._stopping.set()
+            self._resync_wanted.set()
             self._changed.notify_all()
         deadline = time.monotonic() + timeout_seconds
         for thread in self._threads:
@@ -220,7 +225,8 @@ class Dispatcher:
             except Exception:
                 metrics.RESYNCS_FAILED.inc()
                 log.exception("resync failed; it is tried again in %.1f s", self._resync_seconds)
-            self._stopping.wait(self._resync_seconds)
+            self._resync_wanted.wait(self._resync_seconds)
+            self._resync_wanted.clear()
 
     def _accept(self, wake: Wake) -> None:
         if wake.after_seconds > 0:

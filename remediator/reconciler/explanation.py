@@ -1,6 +1,6 @@
 """A decision as plain JSON: what `explain`, the API and the audit show of one look at one node.
 
-Only a change of form: figures and reasons are those of the decision and its observation, nothing is recomputed.
+Only a change of form: figures and reasons are those of the decision and its observation.
 Every source that was unknown says so with its reason, because "no data" is the most frequent why-not.
 """
 
