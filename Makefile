@@ -1,0 +1,55 @@
+# Every target installs what it needs: a virtual environment in .venv, and Prometheus, Alertmanager and node-exporter
+# in .tools (unpacked, never installed). Nothing outside this folder is touched.
+SHELL := /bin/sh
+PYTHON ?= python3
+BIN := .venv/bin
+SCENARIO ?= storm
+
+.DEFAULT_GOAL := help
+.PHONY: help venv tools drill drill-live test check lint acceptance chaos chart clean FORCE
+
+help: ## this list
+	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
+
+venv: .venv/ready
+.venv/ready: pyproject.toml requirements/ci.txt
+	@PYTHON="$(PYTHON)" scripts/make-venv
+	@touch $@
+
+tools: .tools/ready
+.tools/ready: scripts/get-tools
+	@scripts/get-tools
+	@touch $@
+
+drill: venv tools ## rehearse: the whole product against a simulated cluster (SCENARIO=storm|spike|pdb|silenced)
+	@$(BIN)/remediator drill --scenario $(SCENARIO) $(DRILL_OPTIONS)
+
+drill-live: venv tools ## the same with real cgroups, real processes and real memory (root)
+	@$(BIN)/remediator drill-live
+
+test: venv tools lint ## everything: checks, unit, property, rule and acceptance tests
+	@$(BIN)/pytest -n 2 -m "not acceptance"
+	@$(BIN)/pytest -m acceptance
+
+check: venv tools lint ## the fast part of test, in under two minutes
+	@$(BIN)/pytest -n 2 -m "not acceptance"
+
+lint: venv
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+acceptance: venv tools ## only the tests with real Prometheus, Alertmanager and gunicorn
+	@$(BIN)/pytest -m acceptance
+
+bench-%: venv tools FORCE ## measure NAME (exporter, rules): ratios go to build/bench/NAME.json
+	@$(BIN)/python tests/bench/bench_$*.py
+
+lock: venv ## write requirements/ci.txt anew from pyproject.toml
+	@scripts/lock
+
+clean: ## remove everything that was built or unpacked
+	rm -rf .venv .tools build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+FORCE:
