@@ -42,6 +42,8 @@ class Action:
     score: float | None = None
     replicas: int | None = None
     """SCALE: the count to set; RESTORE_SCALE: the count to give back."""
+    replicas_before: int | None = None
+    """SCALE: the count found, to be given back."""
     why: str = ""
     label: str = ""
     """DRAIN_ENDPOINTS, RESTORE_ENDPOINTS: the pod label to take off or put back, and its value."""
@@ -80,6 +82,8 @@ class Plan:
     expires_at: float
     target_bytes: int
     actions: tuple[Action, ...]
+    substitutes: bool = True
+    """Whether the next best may stand in for a refused pod; a plan that a human approved runs as approved."""
 
 
 class ActionStatus(StrEnum):

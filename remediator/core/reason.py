@@ -4,6 +4,7 @@ A reason's value is its machine name (snake_case, stable across releases); `SENT
 reads. A reason that is not in this list cannot be given.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 
@@ -78,6 +79,8 @@ class Reason(StrEnum):
     RESOLVED = "resolved"
     CALM = "calm"
     SETTLING = "settling"
+    ESCALATED = "escalated"
+    OOM_STORM = "oom_storm"
     # drain endpoints
     NOT_SERVING = "not_serving"
     SELECTOR_IN_THE_WAY = "selector_in_the_way"
@@ -101,3 +104,94 @@ class Reason(StrEnum):
     ALERT_WITHOUT_NAME = "alert_without_name"
     ALERT_WITHOUT_NODE = "alert_without_node"
     ALERT_MALFORMED = "alert_malformed"
+
+
+SENTENCES: Mapping[Reason, str] = {
+    Reason.NOT_RUNNING: "it does not run",
+    Reason.TERMINATING: "it is terminating already",
+    Reason.MIRROR_POD: "it is a static pod, evicting it frees nothing",
+    Reason.DAEMONSET_POD: "it belongs to a DaemonSet and would come back at once",
+    Reason.NO_CONTROLLER: "it has no controller, nobody would start it again",
+    Reason.SYSTEM_PRIORITY: "it has a system-critical priority",
+    Reason.PROTECTED_NAMESPACE: "its namespace is protected",
+    Reason.OWN_COMPONENT: "it belongs to what watches or remediates the cluster",
+    Reason.TIER_CRITICAL: "its business is critical, it is never evicted",
+    Reason.TIER_NOT_ALLOWED: "the level does not evict its tier",
+    Reason.UNDECLARED: "nobody declared what its business is worth, so it is protected",
+    Reason.HELM_HOOK: "it is a Helm hook",
+    Reason.JOB_WITHOUT_RETRIES: "it is a Job without retries, evicting it would fail it",
+    Reason.OPTED_OUT: "it opted out of eviction",
+    Reason.OPT_OUT_UNREADABLE: "its opt-out cannot be read, so it is protected",
+    Reason.POD_SILENCED: "a silence protects it",
+    Reason.PRIORITY_ABOVE_CEILING: "its priority is above the policy's ceiling",
+    Reason.HAS_VOLUME: "it keeps data on a volume that the policy does not open",
+    Reason.LIMIT_OOM: "it is OOM-killed at its own limit and would be anywhere",
+    Reason.NO_USAGE_SAMPLE: "there is no fresh usage sample of it",
+    Reason.TOO_YOUNG: "it is too young",
+    Reason.LAST_READY_REPLICA: "too few ready replicas would be left",
+    Reason.SINGLE_REPLICA: "it is the only replica and the policy does not consent",
+    Reason.WORKLOAD_COOLDOWN: "its workload was disturbed a moment ago",
+    Reason.WORKLOAD_BEING_EVICTED: "an earlier eviction of its workload is still under way",
+    Reason.ONE_PER_WORKLOAD: "another pod of its workload goes in this plan",
+    Reason.DISRUPTION_BUDGET: "a disruption budget holds it",
+    Reason.TOO_SMALL: "it frees too little to be worth a restart",
+    Reason.FITS_NOWHERE: "no other node has room for it",
+    Reason.CHOSEN: "it is chosen",
+    Reason.TARGET_COVERED: "it is not needed, the target is covered",
+    Reason.ROUND_FULL: "the round is full",
+    Reason.ALREADY_CHOSEN: "it was chosen already",
+    Reason.MODE_OFF: "the node's mode is off",
+    Reason.PAUSED: "remediation of the node is paused",
+    Reason.RECOVERED: "the node has recovered",
+    Reason.NODE_UNKNOWN: "there is no such node",
+    Reason.NODE_AMBIGUOUS: "the alert matches several nodes",
+    Reason.DATA_UNKNOWN: "a source did not answer, so nothing is known and nothing is done",
+    Reason.DATA_STALE: "the figures are too old to act on",
+    Reason.DATA_PARTIAL: "the figures are incomplete",
+    Reason.NON_POD_MEMORY: "the memory is not held by pods, evicting them is no cure",
+    Reason.IMPLAUSIBLE: "the figures contradict each other",
+    Reason.SILENCED: "a silence pauses remediation",
+    Reason.SILENCES_UNKNOWN: "nobody could say what is silenced, so nothing is done",
+    Reason.NODE_COOLDOWN: "the node cools down after an episode",
+    Reason.KUBELET_EVICTING: "the kubelet is evicting, we stand down",
+    Reason.STORM_BRAKE: "too many nodes are RED at once, nothing is evicted anywhere",
+    Reason.CAP_NODES_ACTING: "enough other nodes are being relieved",
+    Reason.CAP_NODES_CORDONED: "enough nodes are cordoned by us",
+    Reason.CAP_EVICTIONS_CLUSTER: "the cluster's evictions of this hour are spent",
+    Reason.CAP_EVICTIONS_NAMESPACE: "the namespace's evictions of this hour are spent",
+    Reason.CIRCUIT_BREAKER: "recent episodes went badly, a human approves each plan for a while",
+    Reason.MOVED_NOT_FREED: "its workload brought the pressure here from another node",
+    Reason.LEVEL_ALLOWS_NOTIFY_ONLY: "the level evicts nobody",
+    Reason.LEVEL_TOO_FRESH: "the level has not held long enough",
+    Reason.ALREADY_HANDLED: "the node is being handled already",
+    Reason.ROUNDS_SPENT: "the rounds of this episode are spent",
+    Reason.NO_CANDIDATE: "nobody may be evicted",
+    Reason.AWAITING_APPROVAL: "a plan waits for a human",
+    Reason.PLAN_EXPIRED: "a plan expired without an answer",
+    Reason.RESOLVED: "the alert is resolved",
+    Reason.CALM: "the node is calm",
+    Reason.SETTLING: "the last round is settling",
+    Reason.ESCALATED: "a human is asked, the node does not get well",
+    Reason.OOM_STORM: "the kernel kills again and again on the node",
+    Reason.NOT_SERVING: "it is not in service by a label of ours",
+    Reason.SELECTOR_IN_THE_WAY: "its controller's selector uses the serving label",
+    Reason.TOO_FEW_IN_SERVICE: "too few endpoints would stay in service",
+    Reason.ACCEPTED: "accepted",
+    Reason.DRY_RUN: "recorded only",
+    Reason.ALREADY_DONE: "it was done already",
+    Reason.ALREADY_GONE: "it is gone already",
+    Reason.REPLACED_SINCE: "another pod has its name by now",
+    Reason.TWO_BUDGETS: "two disruption budgets match it, the API refuses such evictions",
+    Reason.THROTTLED: "the API server asks us to slow down",
+    Reason.NAMESPACE_TERMINATING: "its namespace is terminating",
+    Reason.FORBIDDEN: "we lack the right to do it",
+    Reason.CONFLICT: "it was changed by somebody else meanwhile",
+    Reason.TIMED_OUT: "no answer in time, it may have taken effect",
+    Reason.API_ERROR: "the API server failed",
+    Reason.NOT_OURS: "it is not ours to touch",
+    Reason.UNKNOWN_ALERT: "an alert we do not act on",
+    Reason.ALERT_WITHOUT_NAME: "an alert without a name",
+    Reason.ALERT_WITHOUT_NODE: "an alert that names no node",
+    Reason.ALERT_MALFORMED: "an alert that cannot be read",
+}
+"""What a person reads; complete, a test sees to it."""

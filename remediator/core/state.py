@@ -158,8 +158,12 @@ class NodeState:
     drained: tuple[DrainRecord, ...] = ()
     scaled: tuple[ScaleRecord, ...] = ()
     refused: tuple[Refusal, ...] = ()
+    round_started_at: float | None = None
+    """When the plan of the round in hand was made."""
     acted_at: float | None = None
-    """When the round in hand was performed."""
+    """When the round in hand was performed; None once it was assessed."""
+    escalated_until: float | None = None
+    """How long a human is waited for."""
     red_acted_at: float | None = None
     """First act of the episode while RED, for escalation."""
     isolation_observed: bool = False
@@ -229,6 +233,7 @@ class RankedPod:
     kubelet_rank: int | None = None
     """1 = the pod the kubelet would evict first."""
     eligible: bool = False
+    grace_period_seconds: int | None = None
     notes: tuple[str, ...] = ()
 
 
