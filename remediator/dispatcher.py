@@ -10,10 +10,10 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from remediator import metrics
 from remediator.core.model import Signal, SignalKind
+from remediator.reconciler.resyncing import Wake
 
 log = logging.getLogger(__name__)
 
@@ -24,14 +24,6 @@ _OPERATOR = (SignalKind.APPROVAL, SignalKind.RELEASE)
 
 class QueueFullError(Exception):
     """No room for another node's signal; the sender must come again (503)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wake:
-    """A node that must be looked at after `after_seconds` (0: now), as read back by the resync."""
-
-    signal: Signal
-    after_seconds: float = 0.0
 
 
 class Dispatcher:

@@ -8,7 +8,7 @@ ours corrected by the last difference seen, so that waiting times go on.
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from remediator import metrics as counters
@@ -76,6 +76,23 @@ class Observer:
             spec=record.spec,
         )
         return Seen(observation, record)
+
+    def look_again(self, signal: Signal, before: Observation) -> Observation:
+        """The look right before an irreversible act: everything that can say no is read afresh."""
+        node = signal.node
+        now = self._ask("clock", self._metrics.now)
+        memory = self._ask("prometheus", self._metrics.memory, node)
+        levels = self._ask("prometheus", self._metrics.levels)
+        cluster = self._ask("kubernetes", self._cluster.snapshot, node)
+        silences = self._ask("alertmanager", self.read_silences, signal)
+        return replace(
+            before,
+            at=self._time(now.result()),
+            memory=memory.result(),
+            cluster=cluster.result(),
+            silences=silences.result(),
+            fleet=replace(before.fleet, levels=levels.result()),
+        )
 
     def fleet(self, levels: Mapping[str, Level] | Unknown) -> FleetFacts:
         """The other nodes' records as they are now."""

@@ -90,7 +90,7 @@ class Record(Protocol):
         """The fence; empty when the object does not exist yet."""
 
 
-class RecordConflict(Exception):
+class RecordConflictError(Exception):
     """Somebody else wrote the record since it was loaded: another replica acts, this one stops."""
 
 
@@ -101,7 +101,7 @@ class Records(Protocol):
         """The node's record; an empty one when there is none."""
 
     def save(self, record: Record, state: NodeState) -> Record:
-        """Write the state under the record's resourceVersion; RecordConflict when it is stale."""
+        """Write the state under the record's resourceVersion; RecordConflictError when it is stale."""
 
     def all(self) -> Sequence[Record]:
         """Every node's record."""

@@ -6,7 +6,7 @@ No decision is taken in this layer.
 from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException
 
-from remediator.web import api, health, status_page
+from remediator.web import api, health, status_page, webhook
 from remediator.web.services import Services
 
 MAX_BODY_BYTES = 5 * 1024**2
@@ -26,7 +26,7 @@ def create_app(services: Services) -> Flask:
     """WSGI application over running services."""
     app = Flask("remediator.web")
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
-    for part in (api, health, status_page):
+    for part in (webhook, api, health, status_page):
         app.register_blueprint(part.blueprint(services))
     app.after_request(_guarded)
     app.register_error_handler(HTTPException, _told)

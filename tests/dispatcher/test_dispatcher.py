@@ -7,7 +7,8 @@ from contextlib import contextmanager
 import pytest
 
 from remediator.core.model import Level, Signal, SignalKind
-from remediator.dispatcher import Dispatcher, QueueFullError, Wake
+from remediator.dispatcher import Dispatcher, QueueFullError
+from remediator.reconciler.resyncing import Wake
 
 
 def alert(node: str, level: Level = Level.RED, name: str = "NodeMemoryPressure", mark: str = "") -> Signal:

@@ -1,0 +1,35 @@
+"""The product's own metrics, each declared once, below everything that counts. No logic here.
+
+Names follow Prometheus' conventions; labels only from closed lists (reasons, outcomes, sources), never from input.
+"""
+
+from prometheus_client import Counter, Gauge, Histogram
+
+WEBHOOKS_RECEIVED = Counter(
+    "remediator_webhooks_received_total", "Webhook requests, by what became of them", ["outcome"]
+)
+ALERTS_REJECTED = Counter("remediator_alerts_rejected_total", "Alerts that could not be used", ["reason"])
+ALERTS_TRUNCATED = Counter(
+    "remediator_alerts_truncated_total", "Alerts that Alertmanager left out of a webhook (max_alerts)"
+)
+QUEUE_LENGTH = Gauge("remediator_queue_length", "Signals that wait for a pass")
+QUEUE_REFUSED = Counter("remediator_queue_refused_total", "Submissions refused because the queue was full")
+PASSES_FAILED = Counter("remediator_passes_failed_total", "Passes over a node that ended in an error of ours")
+PASS_SECONDS = Histogram("remediator_pass_duration_seconds", "Duration of one pass over one node")
+RESYNCS_FAILED = Counter("remediator_resyncs_failed_total", "Resyncs that could not read what is due")
+READS_FAILED = Counter(
+    "remediator_reads_failed_total", "Reads of an outside system that failed in an unforeseen way", ["source"]
+)
+RECORD_CONFLICTS = Counter(
+    "remediator_record_conflicts_total", "Passes ended because another replica wrote the node's record"
+)
+DECISIONS = Counter(
+    "remediator_decisions_total", "Decisions, by verdict and first reason", ["verdict", "reason"]
+)
+ACTIONS = Counter("remediator_actions_total", "Actions performed", ["kind", "status", "reason"])
+EVICTIONS = Counter("remediator_evictions_total", "Evictions asked for", ["outcome", "strategy"])
+OUTCOMES = Counter("remediator_outcomes_total", "What rounds came to", ["outcome"])
+INTENTS_LOST = Counter(
+    "remediator_intents_lost_total", "Plans not performed because their intent could not be written"
+)
+AUDIT_LOST = Counter("remediator_audit_lost_total", "Audit lines that could not be written")

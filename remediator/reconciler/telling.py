@@ -1,0 +1,190 @@
+"""Telling what a pass came to: audit lines, Kubernetes Events, notifications, metrics. Decides nothing.
+
+Order matters in one place only: the intent line is flushed before the act it announces (`intends` raises
+when it cannot be kept, and then nothing is done). Everything else may fail without stopping an episode.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from remediator import metrics as counters
+from remediator.core.model import Mode, Signal, SignalKind, Strategy
+from remediator.core.policy import Policy
+from remediator.core.state import Action, ActionKind, ActionResult, ActionStatus, Decision, NodeState, Plan
+from remediator.core.state import Observation as Seen
+from remediator.reconciler.explanation import Json, action_as_json, explanation, reasoned
+from remediator.reconciler.ports import Audit, Events, Notifier
+
+log = logging.getLogger(__name__)
+TOP_CANDIDATES = 10
+_ASKED = (SignalKind.ALERT, SignalKind.APPROVAL, SignalKind.RELEASE)
+_EVENTS = {
+    ActionKind.CORDON: "MemoryPressureCordon",
+    ActionKind.TAINT: "MemoryPressureTaint",
+    ActionKind.DRAIN_ENDPOINTS: "MemoryPressureDrain",
+    ActionKind.EVICT: "MemoryPressureEvict",
+    ActionKind.SCALE: "MemoryPressureScale",
+    ActionKind.RESTORE_ENDPOINTS: "MemoryPressureRestore",
+    ActionKind.RESTORE_SCALE: "MemoryPressureRestore",
+    ActionKind.UNTAINT: "MemoryPressureRelease",
+    ActionKind.UNCORDON: "MemoryPressureRelease",
+}
+
+
+class Teller:
+    """Audit, Events, notifier and metrics behind one set of verbs."""
+
+    def __init__(
+        self,
+        audit: Audit,
+        events: Events,
+        notifier: Notifier,
+        policy: Policy,
+        *,
+        identity: str,
+        config_hash: str,
+    ) -> None:
+        self._audit, self._events, self._notifier, self._policy = audit, events, notifier, policy
+        self._identity, self._config_hash = identity, config_hash
+        self._last: dict[str, tuple[object, ...]] = {}
+
+    def decided(self, signal: Signal, seen: Seen, decision: Decision, before: NodeState) -> None:
+        """Count the decision.
+
+        A full audit line when it differs from the node's last, a short one when it was asked for.
+        """
+        reason = decision.reasons[0].reason if decision.reasons else ""
+        counters.DECISIONS.labels(decision.verdict, reason).inc()
+        key = _essence(decision)
+        changed = self._last.get(decision.node) != key
+        self._last[decision.node] = key
+        if not changed and signal.kind not in _ASKED:
+            return
+        told = explanation(seen, decision, decision.next_state, self._policy)
+        told["ranking"] = told["ranking"][:TOP_CANDIDATES] if changed else []
+        told["phase_before"] = str(before.phase)
+        self._write("decision", {"signal": _signal(signal), **told}, decision.at)
+
+    def notify(self, decision: Decision) -> None:
+        """Send the decision's notices.
+
+        Called once its state is written, for that is what makes each go out once.
+        """
+        for notice in decision.notices:
+            self._notifier.notify(notice, _context(decision))
+            warning = notice.severity != "info"
+            self._events.emit(
+                "Node", decision.node, "", "", "MemoryPressure", f"{notice.title}: {notice.text}", warning
+            )
+        if decision.outcome is not None:
+            outcome = decision.outcome
+            told = {
+                "node": decision.node,
+                "episode_id": outcome.episode_id,
+                "outcome": str(outcome.kind),
+                "released_bytes": outcome.released_bytes,
+                "expected_bytes": outcome.expected_bytes,
+                "used_ratio_before": outcome.used_ratio_before,
+                "used_ratio_after": outcome.used_ratio_after,
+                "level_before": outcome.level_before.name,
+                "level_after": outcome.level_after.name,
+                "workloads": list(outcome.workloads),
+            }
+            counters.OUTCOMES.labels(outcome.kind).inc()
+            self._write("outcome", told, outcome.at)
+
+    def intends(self, plan: Plan, actions: Sequence[Action], mode: Mode) -> None:
+        """One flushed line per action that is about to be done; raises when they cannot be kept."""
+        for action in actions:
+            self._audit.write(self._line("intent", _act(plan, action, mode), plan.created_at))
+
+    def acted(self, result: ActionResult, plan: Plan, mode: Mode) -> None:
+        """What became of an action."""
+        action = result.action
+        counters.ACTIONS.labels(action.kind, result.status, result.reason).inc()
+        if action.kind is ActionKind.EVICT:
+            counters.EVICTIONS.labels(result.status, action.strategy).inc()
+        told = {
+            **_act(plan, action, mode),
+            "status": str(result.status),
+            **reasoned(result.reason, result.detail),
+        }
+        self._write("result", told, result.at)
+        log.info(
+            "%s %s: %s (%s) %s", action.kind, _object(action), result.status, result.reason, result.detail
+        )
+        if mode is not Mode.OBSERVE:
+            self._event(result)
+
+    def refused_to_act(self, decision: Decision, error: Exception) -> None:
+        """The intent could not be kept, so nothing was done."""
+        counters.INTENTS_LOST.inc()
+        log.error("%s: nothing is done, for the audit cannot be written: %s", decision.node, error)
+
+    def _event(self, result: ActionResult) -> None:
+        action, done = result.action, result.status is ActionStatus.DONE
+        message = f"{action.kind} on {action.node}: {result.status} ({result.reason}). {action.why}"
+        if action.strategy is not Strategy.PRESSURE and action.kind is ActionKind.EVICT:
+            reason = "evictPodSuccess" if done else "evictPodFail"
+            message = f"{action.strategy}: {message}"
+        else:
+            reason = _EVENTS[action.kind] + ("" if done else "Failed")
+        warning = not done or not action.undo
+        if action.pod:
+            self._events.emit("Pod", action.pod, action.namespace, action.pod_uid, reason, message, warning)
+        else:
+            self._events.emit("Node", action.node, "", "", reason, message, warning)
+
+    def _write(self, kind: str, told: Mapping[str, Any], at: float) -> None:
+        try:
+            self._audit.write(self._line(kind, told, at))
+        except Exception as error:
+            counters.AUDIT_LOST.inc()
+            log.error("audit line lost (%s of %s): %s", kind, told.get("node"), error)
+
+    def _line(self, kind: str, told: Mapping[str, Any], at: float) -> Json:
+        return {"kind": kind, **told, "at": at, "replica": self._identity, "config_hash": self._config_hash}
+
+
+def _essence(decision: Decision) -> tuple[object, ...]:
+    """What makes a decision news: verdict, reasons, plan, phase, isolation. Figures alone do not."""
+    state = decision.next_state
+    plan = decision.plan.id if decision.plan else ""
+    return decision.verdict, tuple(r.reason for r in decision.reasons), plan, state.phase, state.isolation
+
+
+def _signal(signal: Signal) -> Json:
+    return {
+        "kind": str(signal.kind),
+        "alertname": signal.alertname,
+        "level": signal.level.name if signal.level is not None else None,
+        "firing": signal.firing,
+        "fingerprint": signal.fingerprint,
+        "operator": signal.operator or None,
+    }
+
+
+def _context(decision: Decision) -> Json:
+    return {
+        "node": decision.node,
+        "mode": str(decision.mode),
+        "verdict": str(decision.verdict),
+        "target_bytes": decision.target_bytes,
+        "episode_id": decision.next_state.episode_id,
+        "actions": [action_as_json(action) for action in decision.plan.actions] if decision.plan else [],
+    }
+
+
+def _act(plan: Plan, action: Action, mode: Mode) -> Json:
+    return {
+        "node": action.node,
+        "mode": str(mode),
+        "plan_id": plan.id,
+        "episode_id": action.episode_id,
+        "action": action_as_json(action),
+    }
+
+
+def _object(action: Action) -> str:
+    return f"{action.namespace}/{action.pod}" if action.pod else str(action.workload or action.node)
