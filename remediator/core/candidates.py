@@ -167,7 +167,9 @@ def rows(
 
 def _row(candidate: Candidate, said: Mapping[str, Reasoned]) -> RankedPod:
     pod, usage = candidate.pod, candidate.profile.usage
-    why = candidate.out or said.get(pod.uid) or Reasoned(Reason.TARGET_COVERED, "not needed")
+    told = said.get(pod.uid)
+    chosen = told is not None and told.reason is Reason.CHOSEN
+    why = (told if chosen else None) or candidate.out or told or Reasoned(Reason.TARGET_COVERED, "not needed")
     return RankedPod(
         namespace=pod.namespace,
         pod=pod.name,

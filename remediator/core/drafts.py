@@ -4,20 +4,18 @@ Composes the level's ladder, the candidates, the strategies and the guards. It d
 modes (planner.py), so `explain` shows the same draft that would be acted on.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from remediator.core.candidates import Candidate, grace_of, look_up, profile_of, rank, rows
+from remediator.core.candidates import look_up, profile_of, rank, rows
 from remediator.core.draining import Floor, not_drainable
 from remediator.core.figures import duration
-from remediator.core.guards import Stopped, Stops, evictions_last_hour, run, silenced
-from remediator.core.model import Isolation, Level, Strategy, Tier
-from remediator.core.ordering import DISPENSABLE_FIRST
+from remediator.core.guards import Stopped, Stops, run, silenced
+from remediator.core.model import Isolation, Level, Strategy
 from remediator.core.profile import Lookups
 from remediator.core.reason import Reason
+from remediator.core.releases import releases
 from remediator.core.situation import Situation
 from remediator.core.state import Action, ActionKind, RankedPod, Reasoned
-from remediator.core.strategies import Books, select
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +43,12 @@ def draft(s: Situation, *, plan_id: str = "", gate: Reasoned | None = None) -> D
     lookups = look_up(s, tiers, plan_id, Strategy.PRESSURE)
     isolation, withheld = _isolation(s, stopped)
     drains, skipped = _drains(s, stopped, lookups)
-    evictions, said, why, due_at = _evictions(s, stopped, candidates, lookups, gate)
-    drains, evictions, due_at = _drain_first(s, lookups, drains, evictions, due_at)
+    released = releases(s, stopped, candidates, lookups, gate)
+    drains, endings, due_at = _drain_first(s, lookups, drains, released.actions, released.due_at)
     reasons = [reason for _, reason in stopped.reasons]
-    reasons += [
-        reason for reason in (*withheld, *skipped, why) if reason is not None and reason not in reasons
-    ]
-    actions = (*isolation, *drains, *evictions)
-    return Draft(actions, tuple(reasons), rows(candidates, said, s), stopped, due_at)
+    reasons += [reason for reason in (*withheld, *skipped, *released.why) if reason not in reasons]
+    ranking = rows(candidates, released.said, s)
+    return Draft((*isolation, *drains, *endings), tuple(reasons), ranking, stopped, due_at)
 
 
 # --- isolation -----------------------------------------------------------------------------------------
@@ -156,88 +152,3 @@ def _drain_first(
         else:
             now.append(action)
     return (*drains, *more), tuple(now), due_at
-
-
-# --- evictions -----------------------------------------------------------------------------------------
-
-_Evictions = tuple[tuple[Action, ...], Mapping[str, Reasoned], Reasoned | None, float | None]
-
-
-def _evictions(
-    s: Situation,
-    stopped: Stopped,
-    candidates: tuple[Candidate, ...],
-    lookups: Lookups,
-    gate: Reasoned | None,
-) -> _Evictions:
-    """Whom to evict; else the one reason that is shown beside every eligible pod."""
-    eligible = [candidate for candidate in candidates if candidate.out is None]
-    why, due_at = gate or stopped.why(Stops.EVICT), None
-    if why is None:
-        why, due_at = _too_early(s)
-    if why is None and not eligible:
-        why = Reasoned(Reason.NO_CANDIDATE, f"none of {len(candidates)} pods may be evicted")
-    if why is not None:
-        return (), {candidate.pod.uid: why for candidate in eligible}, why, due_at
-    selection = select(eligible, s.target_bytes, books(s, lookups))
-    actions = tuple(evict_action(s, candidate) for candidate in selection.chosen)
-    if not actions:
-        first = selection.said[eligible[0].pod.uid]
-        return (), selection.said, first, due_at
-    return actions, selection.said, None, due_at
-
-
-def _too_early(s: Situation) -> tuple[Reasoned | None, float | None]:
-    """The ladder's own conditions."""
-    step, state = s.step, s.state
-    if not step.evict_tiers or step.max_pods_per_round <= 0:
-        return Reasoned(Reason.LEVEL_ALLOWS_NOTIFY_ONLY, f"{s.level.name} evicts nobody"), None
-    if state.rounds >= step.max_rounds:
-        return Reasoned(Reason.ROUNDS_SPENT, f"{state.rounds} of {step.max_rounds} rounds"), None
-    since = state.level_since if state.level_since is not None else s.now
-    ready_at = since + step.evict_after_seconds
-    if s.now < ready_at:
-        held = duration(step.evict_after_seconds)
-        return Reasoned(Reason.LEVEL_TOO_FRESH, f"{s.level.name} evicts after {held}"), ready_at
-    return None, None
-
-
-def books(s: Situation, lookups: Lookups) -> Books:
-    """Empty books with what the caps leave."""
-    caps = s.policy.caps
-    namespaces = {pod.namespace for pod in s.pods}
-    per_namespace = caps.evictions_per_namespace_per_hour
-    return Books(
-        lookups=lookups,
-        pods_left=s.step.max_pods_per_round,
-        cluster_left=max(0, caps.evictions_per_hour - evictions_last_hour(s)),
-        namespace_left={n: per_namespace - evictions_last_hour(s, n) for n in namespaces},
-        namespace_cap=per_namespace,
-    )
-
-
-def evict_action(s: Situation, candidate: Candidate, strategy: Strategy = Strategy.PRESSURE) -> Action:
-    """Evict one candidate."""
-    pod = candidate.pod
-    return Action(
-        ActionKind.EVICT,
-        s.node,
-        s.state.episode_id,
-        namespace=pod.namespace,
-        pod=pod.name,
-        pod_uid=pod.uid,
-        workload=pod.workload,
-        tier=candidate.profile.standing.tier,
-        strategy=strategy,
-        grace_period_seconds=grace_of(candidate),
-        expected_bytes=candidate.bytes,
-        score=round(candidate.score.total, 2) if candidate.score else None,
-        why=_why(candidate.profile.standing.tier),
-    )
-
-
-def _why(tier: Tier | None) -> str:
-    place = DISPENSABLE_FIRST.index(tier) + 1 if tier else 0
-    return (
-        f"tier {tier}, {place} of {len(DISPENSABLE_FIRST)} from the most dispensable" if tier else "by label"
-    )

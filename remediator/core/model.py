@@ -90,6 +90,8 @@ class NodeFacts:
     allocatable_bytes: int = 0
     requested_bytes: int = 0
     """Sum of the memory requests of the pods bound to it (for fits-elsewhere)."""
+    extended_allocatable: Mapping[str, int] = field(default_factory=dict)
+    """Koordinator's ledgers (`kubernetes.io/batch-memory`, `.../mid-memory`) in bytes; absent: not there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from remediator.core.lifecycle import Event, phase_after
 from remediator.core.model import Isolation, Level, Mode, Phase, SignalKind, Verdict
 from remediator.core.plans import intersection, left_of
 from remediator.core.reason import Reason
-from remediator.core.results import finish, with_eviction
+from remediator.core.results import finish, recovered_progress, with_eviction
 from remediator.core.situation import Situation
 from remediator.core.state import ActionKind, NodeState, Outcome, Plan, Reasoned
 from remediator.core.turn import Turn, begun, ended, held_back, propose, without_episode
@@ -24,8 +24,9 @@ Handler = Callable[[Situation], Turn]
 
 def watching(s: Situation) -> Turn:
     """Nothing is under way; an episode may be open."""
-    if s.state.episode_id and s.memory is not None and s.level is Level.GREEN:
-        return ended(s, Reasoned(Reason.RECOVERED, f"GREEN at {percent(s.memory.used_ratio)} used"))
+    if s.state.episode_id and s.at_ease:
+        used = percent(s.memory.used_ratio) if s.memory else "unknown"
+        return ended(s, Reasoned(Reason.RECOVERED, f"GREEN at {used} used"))
     why = overdue(s)
     return escalated(s, why) if why is not None else propose(s)
 
@@ -50,7 +51,7 @@ def escalated(s: Situation, why: Reasoned, outcome: Outcome | None = None) -> Tu
 
 def waiting_for_human(s: Situation) -> Turn:
     """ESCALATED: until the node is well, a human approves, or nobody answers."""
-    if s.memory is not None and s.level is Level.GREEN:
+    if s.at_ease:
         return ended(s, Reasoned(Reason.RECOVERED, "GREEN again"))
     if s.state.plan is not None and is_approved(s, s.state.plan):
         return _approved(s, s.state.plan)
@@ -81,7 +82,7 @@ def awaiting_approval(s: Situation) -> Turn:
     if s.now >= plan.expires_at:
         w = _withdrawn(s)
         return held_back(w, draft(w), Reasoned(Reason.PLAN_EXPIRED, f"nobody approved plan {plan.id}"))
-    if s.target_bytes <= 0 or s.level is Level.GREEN:
+    if s.at_ease or (s.target_bytes <= 0 and s.strategy_bytes == 0):
         return watching(_withdrawn(s))
     return propose(s) if s.level > plan.level else _still_waiting(s)
 
@@ -136,6 +137,7 @@ def acting(s: Situation) -> Turn:
     plan = s.state.plan
     if plan is None or s.now >= plan.expires_at:
         return _finished(s)
+    s = s.with_state(recovered_progress(s.state, s.now))
     s = s.with_state(_crash_evictions(s, plan))
     left = left_of(plan, s.state.results, s.pods)
     d = draft(s, plan_id=plan.id)
@@ -225,7 +227,7 @@ def _measured(s: Situation, outcome: Outcome) -> Turn:
     """The round has an outcome: the end, the next round, or a human."""
     state = replace(s.state, outcomes=(*s.state.outcomes, outcome)[-10:], acted_at=None, settle_until=None)
     s = s.with_state(state)
-    if s.level is Level.GREEN:
+    if s.at_ease:
         return ended(s, Reasoned(Reason.RECOVERED, outcome.kind.value), outcome=outcome)
     spent = _rounds_spent(s)
     why = overdue(s) or (spent if s.level is Level.RED and s.target_bytes > 0 else None)

@@ -13,7 +13,7 @@ from remediator.core.notices import notices_of, remembered
 from remediator.core.phases import HANDLERS, stand_down
 from remediator.core.plans import make_plan, next_action
 from remediator.core.policy import Policy
-from remediator.core.reason import Reason
+from remediator.core.reason import SENTENCES, Reason
 from remediator.core.recheck import recheck
 from remediator.core.results import after_actions
 from remediator.core.situation import Situation, survey
@@ -94,7 +94,8 @@ def _calm(s: Situation) -> Reasoned:
 
 
 def _message(reasons: tuple[Reasoned, ...]) -> str:
-    return f"{reasons[0].reason}: {reasons[0].detail}".rstrip(": ")
+    """Without figures: they change with every pass, and the record is only written when it changed."""
+    return SENTENCES[reasons[0].reason]
 
 
 def _due(turn: Turn) -> float | None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from remediator.core.model import Level, Mode, Tier
+from remediator.core.strategy_policy import KoordinatorPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,5 +199,6 @@ class Policy:
         "NodeMemoryAllocatableEvict",
     )
     cluster: str = ""
+    koordinator: KoordinatorPolicy = field(default_factory=KoordinatorPolicy)
     maintenance: str = "cordon"
     """After an OOM-kill storm: `cordon` only, or `drain`: move its evictable pods off one by one."""

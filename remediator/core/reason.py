@@ -80,6 +80,8 @@ class Reason(StrEnum):
     CALM = "calm"
     SETTLING = "settling"
     ESCALATED = "escalated"
+    STRATEGY_REFUSED = "strategy_refused"
+    LEDGER_UNKNOWN = "ledger_unknown"
     OOM_STORM = "oom_storm"
     # drain endpoints
     NOT_SERVING = "not_serving"
@@ -172,6 +174,8 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.CALM: "the node is calm",
     Reason.SETTLING: "the last round is settling",
     Reason.ESCALATED: "a human is asked, the node does not get well",
+    Reason.STRATEGY_REFUSED: "a strategy's settings are refused, it does not run",
+    Reason.LEDGER_UNKNOWN: "the node lacks a ledger that a strategy needs",
     Reason.OOM_STORM: "the kernel kills again and again on the node",
     Reason.NOT_SERVING: "it is not in service by a label of ours",
     Reason.SELECTOR_IN_THE_WAY: "its controller's selector uses the serving label",

@@ -49,7 +49,8 @@ def finish(state: NodeState, forward: Iterable[ActionResult], now: float) -> Nod
         return replace(state, phase=phase, acted_at=now, settle_until=None, due_at=now)
     if state.acted_at is not None:  # isolation only, added while an earlier round settles
         return replace(state, phase=phase_after(state.phase, Event.PERFORMED), due_at=now)
-    planned = state.plan is not None and any(action.irreversible for action in state.plan.actions)
+    actions = state.plan.actions if state.plan is not None else ()
+    planned = any(action.kind is ActionKind.EVICT for action in actions)
     rounds = max(0, state.rounds - int(planned))
     phase = phase_after(state.phase, Event.NOTHING_TO_SETTLE)
     return replace(state, phase=phase, rounds=rounds, plan=None, round_started_at=None, due_at=now)
@@ -60,6 +61,15 @@ def _evicted_in_round(state: NodeState) -> bool:
     return since is not None and any(
         e.at >= since and e.episode_id == state.episode_id for e in state.evictions
     )
+
+
+def recovered_progress(state: NodeState, now: float) -> NodeState:
+    """Fold what a crashed pass had written down as done (`results`) but not yet as facts."""
+    done = {key for key, status, _ in state.results if status in TOOK_EFFECT}
+    for action in state.plan.actions if state.plan is not None else ():
+        if action.key in done:
+            state = _done(state, ActionResult(action, ActionStatus.DONE, Reason.ALREADY_DONE, now))
+    return state
 
 
 def _fold(state: NodeState, result: ActionResult) -> NodeState:
@@ -145,7 +155,13 @@ def _with_scale(state: NodeState, action: Action, at: float, observed: bool) -> 
     if action.workload is None or any(record.workload == action.workload for record in state.scaled):
         return state
     before, wanted = action.replicas_before or 0, action.replicas or 0
-    return replace(state, scaled=(*state.scaled, ScaleRecord(action.workload, before, wanted, at, observed)))
+    return replace(
+        state,
+        scaled=(
+            *state.scaled,
+            ScaleRecord(action.workload, before, wanted, at, action.expected_bytes, observed),
+        ),
+    )
 
 
 def _undone(state: NodeState, result: ActionResult) -> NodeState:

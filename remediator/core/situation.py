@@ -8,6 +8,7 @@ else.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from remediator.core.koordinator import Demand, demands
 from remediator.core.model import (
     ClusterFacts,
     Level,
@@ -42,8 +43,8 @@ class Situation:
     target_bytes: int = 0
     """Bytes still to release to reach the safe level, pending releases credited."""
     pending_bytes: int = 0
-    strategy_bytes: int = 0
-    """Bytes that Koordinator's strategies ask for, beside the pressure target."""
+    demands: tuple[Demand, ...] = ()
+    """What Koordinator's strategies ask for, beside the pressure target."""
     oom_storm: str | None = None
     breaker_until: float | None = None
 
@@ -61,6 +62,16 @@ class Situation:
     def step(self) -> LadderStep:
         """What this level may do."""
         return self.policy.ladder[self.level]
+
+    @property
+    def strategy_bytes(self) -> int:
+        """Everything that Koordinator's strategies ask for."""
+        return sum(demand.bytes for demand in self.demands)
+
+    @property
+    def at_ease(self) -> bool:
+        """GREEN as measured, and no strategy asks for anything: an episode has nothing left to do."""
+        return self.memory is not None and self.level is Level.GREEN and self.strategy_bytes == 0
 
     @property
     def observing(self) -> bool:
@@ -122,6 +133,9 @@ def survey(
         silences=silences,
         target_bytes=max(0, release_target(memory, policy) - pending) if memory else 0,
         pending_bytes=pending,
+        demands=demands(cluster.node, cluster.pods, memory, state, policy, now, pending)
+        if cluster and memory
+        else (),
         oom_storm=storm(pods, state, now, policy.timers.oom_window_seconds),
         breaker_until=breaker[0] if breaker else None,
     )

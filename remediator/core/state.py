@@ -97,6 +97,7 @@ class ScaleRecord:
     replicas_before: int
     replicas_set: int
     at: float
+    bytes: int = 0
     observed_only: bool = False
 
 

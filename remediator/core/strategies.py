@@ -7,7 +7,7 @@ the bare walk (koordinator.py).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from remediator.core.candidates import Candidate, chosen_sentence
@@ -107,8 +107,21 @@ class Selection:
         return sum(candidate.bytes for candidate in self.chosen)
 
 
-def walk(order: Iterable[Candidate], target_bytes: int, books: Books) -> Selection:
-    """Take pods in order until the target is covered or nobody is left. Adds them to the books."""
+def releasable(candidate: Candidate) -> int:
+    """What counts towards a target of node usage."""
+    return candidate.bytes
+
+
+def walk(
+    order: Iterable[Candidate],
+    target_bytes: int,
+    books: Books,
+    measure: Callable[[Candidate], int] = releasable,
+) -> Selection:
+    """Take pods in order until the target is covered or nobody is left. Adds them to the books.
+
+    `measure` says what a pod counts towards the target: its releasable bytes, or its requests.
+    """
     chosen: list[Candidate] = []
     said: dict[str, Reasoned] = {}
     freed = 0
@@ -120,7 +133,7 @@ def walk(order: Iterable[Candidate], target_bytes: int, books: Books) -> Selecti
         if why is None:
             books.add(candidate)
             chosen.append(candidate)
-            freed += candidate.bytes
+            freed += measure(candidate)
             why = Reasoned(Reason.CHOSEN, chosen_sentence(candidate))
         said.setdefault(candidate.pod.uid, why)
     return Selection(tuple(chosen), said)

@@ -33,6 +33,7 @@ def track(state: NodeState, observation: Observation, policy: Policy, now: float
     state = _clean(replace(state, mode=mode_of(observation, policy)), policy, now)
     if isinstance(observation.cluster, ClusterFacts):
         state = _pods(state, {pod.uid: pod for pod in observation.cluster.pods}, now)
+        state = _ledgers(state, observation.cluster.node, now)
         state = _isolation(state, observation.cluster.node, observation.at, policy, now)
     return state
 
@@ -80,6 +81,13 @@ def _eviction(record: EvictionRecord, pods: Mapping[str, PodFacts], now: float) 
     if pod.terminating_since is not None:
         return replace(record, uncertain=False)
     return None if record.uncertain else record
+
+
+def _ledgers(state: NodeState, node: NodeFacts, now: float) -> NodeState:
+    """Since when a Koordinator ledger has been at zero."""
+    before = dict(state.ledger_zero_since)
+    zero = sorted(name for name, size in node.extended_allocatable.items() if size <= 0)
+    return replace(state, ledger_zero_since=tuple((name, before.get(name, now)) for name in zero))
 
 
 def _isolation(state: NodeState, node: NodeFacts, seen_at: float, policy: Policy, now: float) -> NodeState:

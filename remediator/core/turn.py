@@ -13,7 +13,7 @@ from remediator.core.model import Level, Mode, Phase, Verdict
 from remediator.core.plans import episode_id, make_plan
 from remediator.core.reason import Reason
 from remediator.core.situation import Situation
-from remediator.core.state import Notice, Outcome, Plan, Reasoned
+from remediator.core.state import ActionKind, Notice, Outcome, Plan, Reasoned
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def begun(s: Situation, d: Draft, plan: Plan | None = None) -> Turn:
     if any(action.irreversible for action in plan.actions):
         state = replace(
             state,
-            rounds=state.rounds + 1,
+            rounds=state.rounds + int(any(a.kind is ActionKind.EVICT for a in plan.actions)),
             round_started_at=s.now,
             acted_at=None,
             settle_until=None,
