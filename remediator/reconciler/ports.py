@@ -6,7 +6,7 @@ never need to know one another. A source that cannot answer returns `Unknown`; o
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from remediator.core.model import (
     ClusterFacts,
@@ -100,8 +100,8 @@ class Records(Protocol):
     def load(self, node: str) -> Record:
         """The node's record; an empty one when there is none."""
 
-    def save(self, record: Record, state: NodeState) -> Record:
-        """Write the state under the record's resourceVersion; RecordConflictError when it is stale."""
+    def save(self, record: Any, state: NodeState) -> Record:
+        """Write the state under the resourceVersion of what `load`, `save` or `all` gave; RecordConflictError when it is stale."""
 
     def all(self) -> Sequence[Record]:
         """Every node's record."""
@@ -134,7 +134,5 @@ class Notifier(Protocol):
 class Events(Protocol):
     """Kubernetes Events (adapters/events.py)."""
 
-    def emit(
-        self, kind: str, name: str, namespace: str, uid: str, reason: str, message: str, warning: bool
-    ) -> None:
+    def emit(self, kind: str, name: str, namespace: str, uid: str, reason: str, message: str, warning: bool) -> None:
         """Tell an object's watchers; never raises."""

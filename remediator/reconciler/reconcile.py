@@ -14,11 +14,11 @@ from remediator import metrics as counters
 from remediator.core.model import Mode, Signal, SignalKind
 from remediator.core.planner import after_actions, decide
 from remediator.core.policy import Policy
-from remediator.core.state import Decision, Plan
+from remediator.core.state import ActionStatus, Decision, Plan
 from remediator.reconciler.explanation import Json, explanation
 from remediator.reconciler.keeping import Keeper, TakenOverError
 from remediator.reconciler.observing import Observer, Seen
-from remediator.reconciler.performing import Performer
+from remediator.reconciler.performing import Performed, Performer
 from remediator.reconciler.places import Places
 from remediator.reconciler.ports import Actuator, Cluster, Leases, Metrics, Record, Records, Silences
 from remediator.reconciler.telling import Teller
@@ -57,6 +57,7 @@ class Reconciler:
         self._observer = Observer(ports.metrics, ports.cluster, ports.silences, ports.records, pool, clock)
         self._places = places or Places(ports.leases)
         self._keeper = Keeper(ports.records)
+        self._achieved: dict[str, frozenset[str]] = {}
         self._performer = Performer(self._keeper, teller, self._observer.look_again, policy)
 
     def reconcile(self, signal: Signal) -> float | None:
@@ -142,7 +143,14 @@ class Reconciler:
             return self._soon()
         now = max([seen.now, *(result.at for result in performed.results)])
         self._keeper.write(performed.record, after_actions(decision.next_state, performed.results, now))
-        return 0.0
+        return self._next_look(signal.node, performed)
+
+    def _next_look(self, node: str, performed: Performed) -> float:
+        """At once when something was achieved; a plan that failed, or comes back as it was, must not spin."""
+        done = frozenset(r.action.key for r in performed.results if r.status is ActionStatus.DONE)
+        again = done and self._achieved.get(node) != done
+        self._achieved[node] = done
+        return 0.0 if again else self._policy.timers.resync_seconds
 
     def _soon(self) -> float:
         return self._policy.timers.gone_poll_seconds

@@ -26,9 +26,7 @@ class Wake:
 class Resync:
     """Reads back what is due."""
 
-    def __init__(
-        self, metrics: Metrics, cluster: Cluster, records: Records, alert_names: Sequence[str]
-    ) -> None:
+    def __init__(self, metrics: Metrics, cluster: Cluster, records: Records, alert_names: Sequence[str]) -> None:
         self._metrics, self._cluster, self._records, self._alert_names = (
             metrics,
             cluster,

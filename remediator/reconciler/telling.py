@@ -111,9 +111,7 @@ class Teller:
             **reasoned(result.reason, result.detail),
         }
         self._write("result", told, result.at)
-        log.info(
-            "%s %s: %s (%s) %s", action.kind, _object(action), result.status, result.reason, result.detail
-        )
+        log.info("%s %s: %s (%s) %s", action.kind, _object(action), result.status, result.reason, result.detail)
         if mode is not Mode.OBSERVE:
             self._event(result)
 

@@ -5,6 +5,7 @@ server is not, so an alert that names its node is taken at its word when no answ
 will look the node up again before anything is done.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -13,6 +14,7 @@ from concurrent.futures import TimeoutError as NoAnswer
 
 from remediator.core.model import Rejection
 
+log = logging.getLogger(__name__)
 Lookup = Callable[[Mapping[str, str]], str | Rejection]
 _LABELS = ("node", "instance", "nodename")
 
@@ -57,6 +59,8 @@ class NodeResolver:
                 return future.result(remaining)
             except NoAnswer:
                 future.cancel()
+            except Exception:
+                log.exception("a node lookup failed in a way nobody foresaw")
         if labels.get("node"):
             return labels["node"]
         raise CannotTellError

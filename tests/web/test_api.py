@@ -10,9 +10,7 @@ from remediator.core.state import NodeState, Outcome, OutcomeKind
 from remediator.web.tokens import OperatorAuth, TokenFile
 from tests.web.fakes import FakeRecord, Web
 
-OUTCOME = Outcome(
-    OutcomeKind.RELIEVED, "e1", 990.0, 18 * 2**30, 20 * 2**30, 0.93, 0.61, Level.RED, Level.GREEN
-)
+OUTCOME = Outcome(OutcomeKind.RELIEVED, "e1", 990.0, 18 * 2**30, 20 * 2**30, 0.93, 0.61, Level.RED, Level.GREEN)
 ISOLATED = NodeState(
     phase=Phase.COOLING_DOWN,
     isolation=Isolation.CORDONED_BY_US,
@@ -25,9 +23,7 @@ ISOLATED = NodeState(
 
 def test_nodes_are_listed_worst_first() -> None:
     """Nodes of the records and nodes of the rules are one list; what is not known is null."""
-    web = Web(
-        records=[FakeRecord("a", ISOLATED), FakeRecord("gone")], levels={"a": Level.YELLOW, "b": Level.RED}
-    )
+    web = Web(records=[FakeRecord("a", ISOLATED), FakeRecord("gone")], levels={"a": Level.YELLOW, "b": Level.RED})
     rows = web.client().get("/api/v1/nodes").get_json()["nodes"]
     assert [(row["node"], row["level"]) for row in rows] == [("b", "RED"), ("a", "YELLOW"), ("gone", None)]
     assert rows[1]["cooldown_seconds"] == 60
@@ -69,9 +65,7 @@ def test_a_release_is_queued_in_the_operators_name() -> None:
 
 def test_a_release_of_nothing_is_told() -> None:
     """A node on which we put nothing answers 409, and a full queue 503."""
-    web = Web(
-        records=[FakeRecord("a", ISOLATED), FakeRecord("b", replace(ISOLATED, isolation=Isolation.NONE))]
-    )
+    web = Web(records=[FakeRecord("a", ISOLATED), FakeRecord("b", replace(ISOLATED, isolation=Isolation.NONE))])
     assert web.client().post("/api/v1/nodes/b/release", json={}).status_code == 409
     web.dispatcher.full = True
     assert web.client().post("/api/v1/nodes/a/release", json={}).status_code == 503
