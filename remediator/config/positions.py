@@ -45,9 +45,7 @@ def positions(text: str) -> Positions:
         for path, line, repeated in _walk(root, ()):
             if repeated:
                 first = found.lines[path]
-                found.duplicates.append(
-                    Problem(dotted(path), f"stands twice (first in line {first}); keep one", line)
-                )
+                found.duplicates.append(Problem(dotted(path), f"stands twice (first in line {first}); keep one", line))
             else:
                 found.lines[path] = line
     return found

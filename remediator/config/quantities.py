@@ -33,9 +33,7 @@ def duration_seconds(value: object) -> float:
         parts = _DURATION_PART.findall(value)
         if parts and "".join(number + unit for number, unit in parts) == value.strip():
             return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in parts)
-    raise ValueError(
-        f"{value!r} is not a duration: write seconds as a number, or for example 30s, 10m, 1h30m"
-    )
+    raise ValueError(f"{value!r} is not a duration: write seconds as a number, or for example 30s, 10m, 1h30m")
 
 
 def size_bytes(value: object) -> int:

@@ -47,9 +47,7 @@ class Settings:
         host, port = _endpoint(listen, problems)
         found = cls(
             prometheus_url=_url("--prometheus", prometheus, problems),
-            alertmanager_urls=tuple(
-                _url("--alertmanager", each, problems) for each in alertmanager.split(",")
-            ),
+            alertmanager_urls=tuple(_url("--alertmanager", each, problems) for each in alertmanager.split(",")),
             listen_host=host,
             listen_port=port,
             **{name: value for name, value in rest.items() if value is not None},
@@ -123,8 +121,6 @@ def _endpoint(text: str, problems: list[Problem]) -> tuple[str, int]:
     """HOST:PORT, `[::1]:8080` included; port 0 lets the system choose."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdigit() or not 0 <= int(port) <= 65535:
-        problems.append(
-            Problem("--listen", f"{text!r} is not HOST:PORT, for example 127.0.0.1:8080 or [::]:8080")
-        )
+        problems.append(Problem("--listen", f"{text!r} is not HOST:PORT, for example 127.0.0.1:8080 or [::]:8080"))
         return "127.0.0.1", 0
     return host.strip("[]") or "0.0.0.0", int(port)
