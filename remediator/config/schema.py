@@ -6,19 +6,10 @@ Field names are those of the core policy; nothing here is used after `to_policy`
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StrictBool,
-    StrictInt,
-    StrictStr,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
-from remediator.config.quantities import duration_seconds, size_bytes
+from remediator.config.koordinator import KoordinatorSection
+from remediator.config.sections import Count, Duration, Labels, Ratio, Section, Size, Text
 from remediator.core.model import Level, Mode, Tier
 from remediator.core.policy import (
     BusinessRule,
@@ -33,21 +24,7 @@ from remediator.core.policy import (
     default_ladder,
 )
 
-Duration = Annotated[
-    float,
-    BeforeValidator(duration_seconds),
-    WithJsonSchema({"type": ["number", "string"], "description": "seconds, or 30s, 10m, 1h30m"}),
-]
-Size = Annotated[
-    int,
-    BeforeValidator(size_bytes),
-    WithJsonSchema({"type": ["integer", "string"], "description": "bytes, or 100Mi, 2Gi"}),
-]
-Ratio = Annotated[float, Field(ge=0, le=1, strict=True)]
-Count = Annotated[StrictInt, Field(ge=0)]
 Volume = Literal["pvc", "emptyDir", "hostPath"]
-Text = Annotated[StrictStr, Field(min_length=1)]
-Labels = Annotated[dict[Text, StrictStr], Field()]
 SAFE_USED_RATIO = {"graded": 0.70, "sentinel": 0.80, "score": 0.70}
 """Level a round brings the node back to, per profile (decisions.md section 1)."""
 
@@ -59,16 +36,6 @@ _TIMERS, _CAPS, _GUARDS, _WEIGHTS, _TAINT, _POLICY = (
     TaintSpec(),
     Policy(),
 )
-
-
-class Section(BaseModel):
-    """Base of all sections: closed, frozen."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False)
-
-    def given(self) -> dict[str, Any]:
-        """What the file says in this section, without what it leaves to the defaults."""
-        return {name: getattr(self, name) for name in self.model_fields_set}
 
 
 class LadderSection(Section):
@@ -164,6 +131,7 @@ class SafeguardsSection(Section):
     max_sample_age_seconds: Duration = _GUARDS.max_sample_age_seconds
     silence_cache_for_red_seconds: Duration = _GUARDS.silence_cache_for_red_seconds
     force_delete: StrictBool = _GUARDS.force_delete
+    refusals_max: Count = _GUARDS.refusals_max
 
 
 class TimersSection(Section):
@@ -181,6 +149,11 @@ class TimersSection(Section):
     forgotten_cordon_seconds: Duration = _TIMERS.forgotten_cordon_seconds
     resync_seconds: Annotated[Duration, Field(gt=0)] = _TIMERS.resync_seconds
     hour_seconds: Annotated[Duration, Field(gt=0)] = _TIMERS.hour_seconds
+    gone_deadline_seconds: Duration = _TIMERS.gone_deadline_seconds
+    retry_seconds: Duration = _TIMERS.retry_seconds
+    moved_seconds: Duration = _TIMERS.moved_seconds
+    oom_window_seconds: Duration = _TIMERS.oom_window_seconds
+    ledger_zero_seconds: Duration = _TIMERS.ledger_zero_seconds
 
 
 class TaintSection(Section):
@@ -217,6 +190,8 @@ class PolicyFile(Section):
     serving_label: Text = _POLICY.serving_label
     alerts: Annotated[tuple[Text, ...], Field(min_length=1)] = _POLICY.alert_names
     cluster: StrictStr = ""
+    koordinator: KoordinatorSection = KoordinatorSection()
+    maintenance: Literal["cordon", "drain"] = "cordon"
 
     def to_policy(self) -> Policy:
         """The core's frozen policy."""
@@ -239,6 +214,8 @@ class PolicyFile(Section):
             serving_label=self.serving_label,
             alert_names=self.alerts,
             cluster=self.cluster,
+            koordinator=self.koordinator.to_policy(),
+            maintenance=self.maintenance,
         )
 
 

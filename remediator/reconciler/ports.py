@@ -101,7 +101,7 @@ class Records(Protocol):
         """The node's record; an empty one when there is none."""
 
     def save(self, record: Any, state: NodeState) -> Record:
-        """Write the state under the resourceVersion of what `load`, `save` or `all` gave; RecordConflictError when it is stale."""
+        """Write under the resourceVersion of what `load`, `save` or `all` gave; RecordConflictError when stale."""
 
     def all(self) -> Sequence[Record]:
         """Every node's record."""

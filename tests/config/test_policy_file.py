@@ -1,17 +1,22 @@
 """The policy file: what is accepted, and how refusals are told."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import remediator.config
-from remediator.config import ConfigError, json_schema, load_policy, parse_policy, policy_from_mapping
+from remediator.config import ConfigError, json_schema, load_policy, parse_policy, policy_from_mapping, schema
 from remediator.config.dangers import dangers
-from remediator.core.model import Level, Mode, Tier
+from remediator.config.koordinator import KoordinatorSection, ThresholdsSection
+from remediator.core import policy
+from remediator.core.model import Level, Mode, Strategy, Tier
 from remediator.core.policy import Policy, default_ladder
+from remediator.core.strategy_policy import KoordinatorPolicy, Thresholds
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,6 +52,55 @@ def test_the_example_in_the_docs_loads_and_states_the_shipped_values() -> None:
         assert getattr(example, name) == getattr(shipped, name), name
 
 
+@pytest.mark.parametrize(
+    ("section", "core"),
+    [
+        (schema.LadderSection, policy.LadderStep),
+        (schema.BusinessSection, policy.BusinessRule),
+        (schema.ModeSection, policy.ModeRule),
+        (schema.WeightsSection, policy.Weights),
+        (schema.CapsSection, policy.Caps),
+        (schema.SafeguardsSection, policy.Safeguards),
+        (schema.TimersSection, policy.Timers),
+        (schema.TaintSection, policy.TaintSpec),
+        (KoordinatorSection, KoordinatorPolicy),
+        (ThresholdsSection, Thresholds),
+    ],
+)
+def test_everything_the_core_can_be_told_stands_in_the_file(section: Any, core: Any) -> None:
+    """No setting of the core is out of a policy file's reach, and no key is without effect."""
+    assert set(section.model_fields) == {field.name for field in fields(core)}
+
+
+def test_koordinators_settings_are_taken_under_their_own_names() -> None:
+    """clusterStrategy and nodeStrategies can be copied over from Koordinator."""
+    text = """
+koordinator:
+  strategies: [BEMemoryEvict]
+  clusterStrategy: {memoryEvictThresholdPercent: 80}
+  nodeStrategies: [{nodeSelector: {pool: batch}, memoryEvictLowerPercent: 60}]
+"""
+    found = parse_policy(text).koordinator
+    assert found.strategies == (Strategy.BE_MEMORY_EVICT,)
+    assert found.cluster.memory_evict_threshold_percent == 80
+    assert found.nodes[0].thresholds.memory_evict_lower_percent == 60
+
+
+@pytest.mark.parametrize(
+    ("fragment", "word"),
+    [
+        ("strategies: [MemoryEvict]", "evictEnabledPriorityThreshold"),
+        ("strategies: [BEMemoryEvict], clusterStrategy: {memoryEvictLowerPercent: 75}", "below"),
+        ("strategies: [BeMemoryEvict]", "did you mean BEMemoryEvict?"),
+        ("clusterStrategy: {memoryEvictTresholdPercent: 1}", "did you mean memoryEvictThresholdPercent?"),
+        ("nodeStrategies: [{nodeSelector: {}}]", "empty"),
+    ],
+)
+def test_a_strategy_that_cannot_run_is_refused(fragment: str, word: str) -> None:
+    """A strategy without what it needs, or with a typo, stops the start and not the first alert."""
+    assert word in problems(f"koordinator: {{{fragment}}}")[0][2]
+
+
 def test_a_ladder_step_keeps_what_it_does_not_mention() -> None:
     """Changing one key of RED leaves its other keys, and the other levels, as shipped."""
     ladder = parse_policy("ladder: {red: {max_rounds: 1}}").ladder
@@ -71,12 +125,10 @@ def test_the_safe_level_follows_the_profile(profile: str, safe: float) -> None:
 
 def test_durations_and_sizes_are_read_as_people_write_them() -> None:
     """10m, 1h30m and 100Mi mean what they say."""
-    policy = parse_policy(
-        "timers: {calm_seconds: 1h30m, settle_seconds: 45}\nsafeguards: {min_release_bytes: 2Gi}"
-    )
-    assert policy.timers.calm_seconds == 5400
-    assert policy.timers.settle_seconds == 45
-    assert policy.safeguards.min_release_bytes == 2 * 2**30
+    found = parse_policy("timers: {calm_seconds: 1h30m, settle_seconds: 45}\nsafeguards: {min_release_bytes: 2Gi}")
+    assert found.timers.calm_seconds == 5400
+    assert found.timers.settle_seconds == 45
+    assert found.safeguards.min_release_bytes == 2 * 2**30
 
 
 def test_all_problems_are_told_at_once_with_path_and_line() -> None:
@@ -93,9 +145,7 @@ def test_an_unknown_key_names_the_nearest_valid_one() -> None:
     """A typo is answered with what was probably meant."""
     assert problems("safegards: {}")[0][2] == "unknown key; did you mean safeguards?"
     assert problems("caps: {nodes_actng: 1}")[0][2] == "unknown key; did you mean nodes_acting?"
-    assert problems("modes: [{node_selector: {a: b}, mode: off}]")[-1][2].endswith(
-        "did you mean nodeSelector?"
-    )
+    assert problems("modes: [{node_selector: {a: b}, mode: off}]")[-1][2].endswith("did you mean nodeSelector?")
 
 
 def test_an_unknown_value_names_the_nearest_valid_one() -> None:

@@ -25,7 +25,7 @@ def test_firing_alerts_are_read_back_at_their_highest_level() -> None:
     """All levels of a node fire in Prometheus; one wake comes of them."""
     world = World()
     eyes = Eyes(world)
-    eyes.firing = lambda names: [alert(Level.RED), alert(Level.YELLOW), alert(Level.ORANGE)]  # type: ignore[method-assign]
+    eyes.firing = lambda alertnames: [alert(Level.RED), alert(Level.YELLOW), alert(Level.ORANGE)]  # type: ignore[method-assign]
     (wake,) = Resync(eyes, eyes, Shelf(world), ()).wakes()
     assert wake.signal.level is Level.RED
 
@@ -65,7 +65,7 @@ def test_silent_sources_do_not_hide_the_others() -> None:
     """Without Prometheus the records are still read back."""
     world = World()
     eyes = Eyes(world)
-    eyes.firing = lambda names: Unknown("prometheus", "gone")  # type: ignore[method-assign]
+    eyes.firing = lambda alertnames: Unknown("prometheus", "gone")  # type: ignore[method-assign]
     eyes.isolated_by_us = lambda: Unknown("kubernetes", "gone")  # type: ignore[method-assign]
     world.prometheus_gone = True
     record(world, "n2", NodeState(phase=Phase.ACTING))

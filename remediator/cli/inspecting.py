@@ -1,0 +1,92 @@
+"""`remediator explain NODE` and `remediator status`: look, and touch nothing."""
+
+import json
+import logging
+from typing import Any
+
+import click
+import requests
+from rich.console import Console
+from rich.table import Table
+
+from remediator.cli.composition import compose
+from remediator.cli.connections import connected, settings_and_policy
+from remediator.cli.explain_view import show
+
+_LEVEL_STYLES = {"GREEN": "green", "YELLOW": "yellow", "ORANGE": "dark_orange", "RED": "bold red"}
+
+
+@click.command()
+@click.argument("node")
+@connected
+@click.option("--output", type=click.Choice(["text", "json"]), default="text", help="How to print.")
+def explain(node: str, output: str, **flags: Any) -> None:
+    """Show what would be done about NODE now, and why: level, bytes to free, ranking, guards."""
+    logging.basicConfig(level=logging.ERROR)
+    settings, policy = settings_and_policy(**flags)
+    composition = compose(settings, policy, reads_only=True)
+    try:
+        told = composition.services.explain(node)
+    except Exception as error:
+        raise click.ClickException(
+            f"{node} cannot be explained: {type(error).__name__}: {error}. "
+            "Check --kubeconfig and --namespace, and that the NodeRemediation CRD is installed"
+        ) from error
+    finally:
+        composition.stop()
+    if output == "json":
+        click.echo(json.dumps(told, indent=2))
+    else:
+        show(Console(), told)
+    unknown = [source for source in ("memory", "cluster") if "unknown" in told[source]]
+    raise SystemExit(1 if unknown else 0)
+
+
+@click.command()
+@click.option(
+    "--server",
+    envvar="REMEDIATOR_SERVER",
+    default="http://127.0.0.1:8080",
+    show_default=True,
+    help="URL of the running remediator.",
+)
+@click.option("--output", type=click.Choice(["text", "json"]), default="text", help="How to print.")
+def status(server: str, output: str) -> None:
+    """Show all nodes as a running server sees them, worst first."""
+    try:
+        answer = requests.get(f"{server.rstrip('/')}/api/v1/nodes", timeout=15)
+        answer.raise_for_status()
+        nodes = answer.json()["nodes"]
+    except (requests.RequestException, ValueError, KeyError) as error:
+        raise click.ClickException(
+            f"{server} does not answer ({type(error).__name__}); is `remediator serve` running there? "
+            "Name it with --server or REMEDIATOR_SERVER"
+        ) from error
+    if output == "json":
+        click.echo(json.dumps(nodes, indent=2))
+        return
+    Console().print(_table(nodes) if nodes else "No node is known yet: neither rules nor records name one.")
+
+
+def _table(nodes: list[dict[str, Any]]) -> Table:
+    table = Table(pad_edge=False, show_edge=False)
+    for name in ("Node", "Level", "Phase", "Mode", "Isolation"):
+        table.add_column(name)
+    for name in ("Evicted", "Freed", "Cooldown"):
+        table.add_column(name, justify="right")
+    table.add_column("What is going on", overflow="fold")
+    for row in nodes:
+        level = row["level"] or "unknown"
+        freed, cooldown = row["freed_bytes"], row["cooldown_seconds"]
+        table.add_row(
+            row["node"],
+            f"[{_LEVEL_STYLES.get(level, 'dim')}]{level}[/]",
+            row["phase"],
+            row["mode"] or "–",
+            "–" if row["isolation"] == "NONE" else row["isolation"],
+            str(row["evicted"]),
+            "–" if freed is None else f"{freed / 2**20:,.0f}Mi",
+            f"{cooldown}s" if cooldown else "–",
+            row["message"],
+        )
+    return table
