@@ -1,6 +1,7 @@
 """The product's own metrics, each declared once, below everything that counts. No logic here.
 
-Names follow Prometheus' conventions; labels only from closed lists (reasons, outcomes, sources), never from input.
+Names follow Prometheus' conventions; labels only from closed lists (reasons, outcomes, sources), never from
+input.
 """
 
 from prometheus_client import Counter, Gauge, Histogram

@@ -46,9 +46,7 @@ def _head(told: Json) -> RenderableType:
 
 
 def _thresholds(thresholds: Mapping[str, float]) -> str:
-    enters = [
-        f"{name.split('/')[0]} {value:.0%}" for name, value in thresholds.items() if name.endswith("/enter")
-    ]
+    enters = [f"{name.split('/')[0]} {value:.0%}" for name, value in thresholds.items() if name.endswith("/enter")]
     return f"levels begin at: {', '.join(enters)}\n" if enters else ""
 
 
@@ -105,13 +103,9 @@ def _plan(told: Json) -> RenderableType:
     plan = told["plan"]
     if not plan:
         return Text("\nNothing would be done now.")
-    lines = Text(
-        "\nWould be done, in this order:" if told["mode"] != "enforce" else "\nNext, in this order:", "bold"
-    )
+    lines = Text("\nWould be done, in this order:" if told["mode"] != "enforce" else "\nNext, in this order:", "bold")
     for number, action in enumerate(plan["actions"], 1):
-        what = (
-            f"{action['namespace']}/{action['pod']}" if action["pod"] else action["workload"] or told["node"]
-        )
+        what = f"{action['namespace']}/{action['pod']}" if action["pod"] else action["workload"] or told["node"]
         size = f" ({_size(action['expected_bytes'])})" if action["expected_bytes"] else ""
         why = f", {action['why']}" if action["why"] else ""
         lines.append(f"\n  {number}. {action['kind'].replace('_', ' ')} {what}{size}{why}", style="not bold")

@@ -36,9 +36,7 @@ def release(node: str, server: str, operator_token_file: Path | None) -> None:
         ) from error
     if answer.status_code != 202:
         raise click.ClickException(_explained(answer))
-    click.echo(
-        f"{node}: release accepted in the name of {answer.json()['operator']}; see `kubectl get nrem {node}`"
-    )
+    click.echo(f"{node}: release accepted in the name of {answer.json()['operator']}; see `kubectl get nrem {node}`")
 
 
 def _explained(answer: requests.Response) -> str:

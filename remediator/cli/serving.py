@@ -7,6 +7,7 @@ from replicas. Everything that holds threads or connections is built in the work
 import errno
 import logging
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from remediator.cli.composition import Composition, compose
 from remediator.cli.connections import connected, environment_name, settings_and_policy
 from remediator.config import Settings
 from remediator.config.dangers import dangers
-from remediator.core.policy import Policy
 from remediator.web.app import create_app
 
 log = logging.getLogger(__name__)
@@ -27,18 +27,15 @@ _FILE = click.Path(path_type=Path)
 class Server(BaseApplication):
     """gunicorn around one composition."""
 
-    def __init__(self, settings: Settings, policy: Policy) -> None:
-        self._settings, self._policy = settings, policy
+    def __init__(self, settings: Settings, build: Callable[[], Composition]) -> None:
+        """`build` is called in the worker process."""
+        self._settings, self._build = settings, build
         self._composition: Composition | None = None
         super().__init__()
 
     def load_config(self) -> None:
         """Our settings as gunicorn's; its own environment (WEB_CONCURRENCY) is overruled."""
-        host = (
-            f"[{self._settings.listen_host}]"
-            if ":" in self._settings.listen_host
-            else self._settings.listen_host
-        )
+        host = f"[{self._settings.listen_host}]" if ":" in self._settings.listen_host else self._settings.listen_host
         values: dict[str, Any] = {
             "bind": f"{host}:{self._settings.listen_port}",
             "workers": 1,
@@ -49,16 +46,18 @@ class Server(BaseApplication):
             "keepalive": 15,
             "worker_exit": lambda server, worker: self._stop(),
             "proc_name": "remediator",
+            "control_socket_disable": True,
             "certfile": _text(self._settings.tls_cert_file),
             "keyfile": _text(self._settings.tls_key_file),
         }
         for name, value in values.items():
-            if value is not None:
+            # Older gunicorns do not know every one of them.
+            if value is not None and name in self.cfg.settings:
                 self.cfg.set(name, value)
 
     def load(self) -> Any:
         """Build and start everything, in the worker."""
-        self._composition = compose(self._settings, self._policy)
+        self._composition = self._build()
         self._composition.dispatcher.start()
         return create_app(self._composition.services)
 
@@ -104,9 +103,7 @@ class Server(BaseApplication):
     help="Certificate to serve with.",
 )
 @click.option("--tls-key-file", envvar=environment_name("--tls-key-file"), type=_FILE, help="Its key.")
-@click.option(
-    "--identity", envvar=environment_name("--identity"), default="", help="Our name in Leases [host-pid]."
-)
+@click.option("--identity", envvar=environment_name("--identity"), default="", help="Our name in Leases [host-pid].")
 @click.option(
     "--insecure",
     envvar=environment_name("--insecure"),
@@ -127,10 +124,8 @@ def serve(log_level: str, **flags: Any) -> None:
     for sentence in dangers(policy):
         log.warning("policy: %s", sentence)
     _must_be_free(settings)
-    log.info(
-        "mode %s, profile %s, speed %g, as %s", policy.mode, policy.profile, settings.speed, settings.identity
-    )
-    Server(settings, policy).run()
+    log.info("mode %s, profile %s, speed %g, as %s", policy.mode, policy.profile, settings.speed, settings.identity)
+    Server(settings, lambda: compose(settings, policy)).run()
 
 
 def _must_be_free(settings: Settings) -> None:
@@ -142,11 +137,7 @@ def _must_be_free(settings: Settings) -> None:
             probe.bind((settings.listen_host, settings.listen_port))
         except OSError as error:
             where = f"{settings.listen_host}:{settings.listen_port}"
-            hint = (
-                "; stop what listens there or choose another --listen"
-                if error.errno == errno.EADDRINUSE
-                else ""
-            )
+            hint = "; stop what listens there or choose another --listen" if error.errno == errno.EADDRINUSE else ""
             raise click.ClickException(f"cannot listen on {where}: {error.strerror}{hint}") from error
 
 

@@ -9,7 +9,6 @@ from werkzeug.exceptions import HTTPException
 from remediator.web import api, health, status_page, webhook
 from remediator.web.services import Services
 
-MAX_BODY_BYTES = 5 * 1024**2
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; "
@@ -25,7 +24,7 @@ _HEADERS = {
 def create_app(services: Services) -> Flask:
     """WSGI application over running services."""
     app = Flask("remediator.web")
-    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
+    app.config["MAX_CONTENT_LENGTH"] = webhook.MAX_BODY_BYTES
     for part in (webhook, api, health, status_page):
         app.register_blueprint(part.blueprint(services))
     app.after_request(_guarded)
@@ -43,8 +42,4 @@ def _told(error: HTTPException) -> tuple[Response, int]:
     """Errors of the framework (404, 405, 413, ...) in the API's own shape."""
     code = error.code or 500
     sentence = error.description or error.name
-    if code == 413:
-        sentence = (
-            f"the body is over {MAX_BODY_BYTES} bytes; lower max_alerts in Alertmanager's webhook_config"
-        )
     return jsonify(error=sentence, path=request.path), code

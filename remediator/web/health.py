@@ -70,9 +70,7 @@ def blueprint(services: Services) -> Blueprint:
         answers = dict(readiness.answers())
         answers["dispatcher"] = "stopping" if services.dispatcher.stopping else ""
         ready = not any(answers.values())
-        return jsonify(
-            ready=ready, checks={name: why or "ok" for name, why in answers.items()}
-        ), 200 if ready else 503
+        return jsonify(ready=ready, checks={name: why or "ok" for name, why in answers.items()}), 200 if ready else 503
 
     @pages.get("/metrics")
     def exposition() -> Response:

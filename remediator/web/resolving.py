@@ -26,9 +26,7 @@ class CannotTellError(Exception):
 class NodeResolver:
     """Remembers answers for `remember_seconds`; refusals for a tenth of that (a node may just be joining)."""
 
-    def __init__(
-        self, lookup: Lookup, *, remember_seconds: float = 60.0, deadline_seconds: float = 0.5
-    ) -> None:
+    def __init__(self, lookup: Lookup, *, remember_seconds: float = 60.0, deadline_seconds: float = 0.5) -> None:
         self._lookup, self._remember_seconds, self._deadline_seconds = (
             lookup,
             remember_seconds,

@@ -37,9 +37,7 @@ class TokenFile:
         try:
             text = self._path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            log.error(
-                "token file %s cannot be read, nobody is admitted by it: %s", self._path, type(error).__name__
-            )
+            log.error("token file %s cannot be read, nobody is admitted by it: %s", self._path, type(error).__name__)
             return ()
         stripped = (line.strip() for line in text.splitlines())
         return tuple(line for line in stripped if line and not line.startswith("#"))

@@ -10,6 +10,7 @@ import logging
 from dataclasses import dataclass
 
 from flask import Blueprint, Response, jsonify, request
+from werkzeug.exceptions import RequestEntityTooLarge
 
 from remediator import metrics
 from remediator.core.alerts import MalformedWebhook, ParsedWebhook, parse_webhook
@@ -18,6 +19,8 @@ from remediator.dispatcher import QueueFullError
 from remediator.web.resolving import CannotTellError, NodeResolver
 from remediator.web.services import Services
 
+MAX_BODY_BYTES = 5 * 1024**2
+TOO_LARGE = f"the body is over {MAX_BODY_BYTES} bytes; lower max_alerts in Alertmanager's webhook_config"
 log = logging.getLogger(__name__)
 Answer = tuple[Response, int]
 
@@ -44,12 +47,22 @@ def blueprint(services: Services) -> Blueprint:
             response.headers["WWW-Authenticate"] = 'Bearer realm="remediator"'
             return response, code
         try:
-            parsed = parse_webhook(_json(request.get_data(cache=False)), services.alert_names)
+            parsed = parse_webhook(_json(_body()), services.alert_names)
+        except RequestEntityTooLarge:
+            return _answered("too_large", 413, error=TOO_LARGE)
         except MalformedWebhook as malformed:
             return _answered("malformed", 400, error=str(malformed), field=malformed.field, fix=malformed.fix)
         return _queue(services, resolver, parsed)
 
     return pages
+
+
+def _body() -> bytes:
+    """The body; RequestEntityTooLarge over the cap, also when it is streamed without a length."""
+    body = request.get_data(cache=False)
+    if len(body) >= MAX_BODY_BYTES:
+        raise RequestEntityTooLarge
+    return body
 
 
 def _json(body: bytes) -> object:
@@ -68,23 +81,17 @@ def _queue(services: Services, resolver: NodeResolver, parsed: ParsedWebhook) ->
         metrics.ALERTS_REJECTED.labels(rejection.reason).inc()
     if parsed.truncated:
         metrics.ALERTS_TRUNCATED.inc(parsed.truncated)
-        log.warning(
-            "Alertmanager left out %d alerts (max_alerts); they are read from Prometheus", parsed.truncated
-        )
+        log.warning("Alertmanager left out %d alerts (max_alerts); they are read from Prometheus", parsed.truncated)
         services.dispatcher.resync_soon()
     if usable.unresolved:
-        return _answered(
-            "unresolved", 503, error="the cluster does not answer which nodes are meant; send again"
-        )
+        return _answered("unresolved", 503, error="the cluster does not answer which nodes are meant; send again")
     if not usable.signals:
         return _answered("unusable", 400, error="no usable alert", **_told(usable))
     try:
         services.dispatcher.submit_all(usable.signals)
     except QueueFullError as full:
         return _answered("queue_full", 503, error=f"the queue is full ({full}); send again")
-    return _answered(
-        "accepted", 202, accepted=len(usable.signals), truncated=parsed.truncated, **_told(usable)
-    )
+    return _answered("accepted", 202, accepted=len(usable.signals), truncated=parsed.truncated, **_told(usable))
 
 
 def _resolved(resolver: NodeResolver, parsed: ParsedWebhook) -> Usable:
@@ -105,9 +112,7 @@ def _resolved(resolver: NodeResolver, parsed: ParsedWebhook) -> Usable:
 
 
 def _told(usable: Usable) -> dict[str, object]:
-    listed = [
-        {"reason": str(r.reason), "detail": r.detail, "fingerprint": r.fingerprint} for r in usable.rejections
-    ]
+    listed = [{"reason": str(r.reason), "detail": r.detail, "fingerprint": r.fingerprint} for r in usable.rejections]
     return {"rejected": len(listed), "rejections": listed[:100]}
 
 
