@@ -97,9 +97,7 @@ def _alert(item: object, where: str, alert_names: Collection[str]) -> Unresolved
     if not isinstance(labels, dict) or not all(isinstance(value, str) for value in labels.values()):
         return Rejection(Reason.ALERT_MALFORMED, f"{where}.labels: must map names to strings", fingerprint)
     if item.get("status") not in ("firing", "resolved"):
-        return Rejection(
-            Reason.ALERT_MALFORMED, f'{where}.status: must be "firing" or "resolved"', fingerprint
-        )
+        return Rejection(Reason.ALERT_MALFORMED, f'{where}.status: must be "firing" or "resolved"', fingerprint)
     unusable = _unusable(labels, where, alert_names)
     if unusable is not None:
         return Rejection(*unusable, fingerprint)
@@ -113,9 +111,7 @@ def _alert(item: object, where: str, alert_names: Collection[str]) -> Unresolved
     )
 
 
-def _unusable(
-    labels: Mapping[str, str], where: str, alert_names: Collection[str]
-) -> tuple[Reason, str] | None:
+def _unusable(labels: Mapping[str, str], where: str, alert_names: Collection[str]) -> tuple[Reason, str] | None:
     name = labels.get("alertname", "")
     if not name:
         return Reason.ALERT_WITHOUT_NAME, f"{where}.labels.alertname: missing"

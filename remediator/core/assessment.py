@@ -50,9 +50,7 @@ def _kind(
     enough = ENOUGH_RATIO * expected
     if released > 0 and released >= enough:
         return OutcomeKind.PARTLY
-    return (
-        OutcomeKind.REBOUNDED if _grew_back(s, memory, evicted, released, enough) else OutcomeKind.NO_EFFECT
-    )
+    return OutcomeKind.REBOUNDED if _grew_back(s, memory, evicted, released, enough) else OutcomeKind.NO_EFFECT
 
 
 def _grew_back(

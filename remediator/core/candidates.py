@@ -153,15 +153,11 @@ def grace_of(candidate: Candidate) -> int:
     return pod.grace_period_seconds
 
 
-def rows(
-    candidates: Iterable[Candidate], said: Mapping[str, Reasoned], situation: Situation
-) -> tuple[RankedPod, ...]:
+def rows(candidates: Iterable[Candidate], said: Mapping[str, Reasoned], situation: Situation) -> tuple[RankedPod, ...]:
     """What people are shown; `said` overrides the reason of eligible pods by UID."""
     cluster = situation.cluster
     usages = dict(situation.usages or {})
-    ranks = kubelet_ranks(
-        cluster.pods if cluster else (), usages, situation.policy.safeguards.system_priority
-    )
+    ranks = kubelet_ranks(cluster.pods if cluster else (), usages, situation.policy.safeguards.system_priority)
     return tuple(replace(_row(c, said), kubelet_rank=ranks.get(c.pod.uid)) for c in candidates)
 
 

@@ -80,17 +80,13 @@ def _missing_taint(s: Situation) -> tuple[Action, ...]:
         return ()
     if any(t.key == taint.key and t.effect == taint.effect for t in s.cluster.node.taints):
         return ()
-    return (
-        Action(ActionKind.TAINT, s.node, s.state.episode_id, why="cordoned by us, but without our taint"),
-    )
+    return (Action(ActionKind.TAINT, s.node, s.state.episode_id, why="cordoned by us, but without our taint"),)
 
 
 # --- drain endpoints -----------------------------------------------------------------------------------
 
 
-def _drains(
-    s: Situation, stopped: Stopped, lookups: Lookups
-) -> tuple[tuple[Action, ...], tuple[Reasoned, ...]]:
+def _drains(s: Situation, stopped: Stopped, lookups: Lookups) -> tuple[tuple[Action, ...], tuple[Reasoned, ...]]:
     """Online pods to take out of service at a level that drains."""
     if not s.step.drain_endpoints or Stops.DRAIN & stopped.stops or silenced(s, "drain_endpoints"):
         return (), ()
@@ -142,6 +138,9 @@ def _drain_first(
     now, more = [], []
     for action in evictions:
         uid = action.pod_uid
+        if not uid:  # scaling: its pods finish by their own grace
+            now.append(action)
+            continue
         finished = since[uid] + s.policy.timers.drain_grace_seconds if uid in since else None
         if finished is not None and s.now < finished:
             due_at = min(due_at or finished, finished)

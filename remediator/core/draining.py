@@ -75,9 +75,7 @@ def _by_label(profile: Profile, lookups: Lookups) -> Reasoned | None:
             hint = f"add {label} to the selector of Service {service.name} and to its pods"
             return Reasoned(Reason.NOT_SERVING, f"cannot be drained: {hint}")
     if profile.workload is None or label in profile.workload.selector:
-        return Reasoned(
-            Reason.SELECTOR_IN_THE_WAY, f"its controller's selector uses {label} too, or is unknown"
-        )
+        return Reasoned(Reason.SELECTOR_IN_THE_WAY, f"its controller's selector uses {label} too, or is unknown")
     refusal = lookups.refused.get(profile.pod.uid)
     if refusal is not None:
         return Reasoned(refusal.reason, "the API refused it in this episode")

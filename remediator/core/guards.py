@@ -105,9 +105,7 @@ def stale(s: Situation) -> Reasoned | None:
         return None
     age, most = s.now - s.memory.sampled_at, s.policy.safeguards.max_sample_age_seconds
     if age > most:
-        return Reasoned(
-            Reason.DATA_STALE, f"node samples are {duration(age)} old, more than {duration(most)}"
-        )
+        return Reasoned(Reason.DATA_STALE, f"node samples are {duration(age)} old, more than {duration(most)}")
     gone = [e.gone_at for e in s.state.evictions if e.gone_at is not None and not e.observed_only]
     if gone and s.memory.sampled_at <= max(gone):
         return Reasoned(Reason.DATA_STALE, "node samples are older than the end of the last eviction")
@@ -116,7 +114,8 @@ def stale(s: Situation) -> Reasoned | None:
 
 def pods_bytes(s: Situation) -> tuple[int, int]:
     """(working sets, releasable bytes) of the pods now on the node."""
-    found = [u for pod in s.pods if (u := (s.usages or {}).get(pod.uid)) is not None]
+    running = (pod for pod in s.pods if pod.phase == "Running")
+    found = [u for pod in running if (u := (s.usages or {}).get(pod.uid)) is not None]
     return sum(u.working_set_bytes for u in found), sum(u.releasable_bytes for u in found)
 
 
@@ -249,9 +248,7 @@ def cap_nodes_acting(s: Situation) -> Reasoned | None:
     others = [n for n, state in s.observation.fleet.states.items() if n != s.node and state.phase in busy]
     if len(others) < s.policy.caps.nodes_acting:
         return None
-    return Reasoned(
-        Reason.CAP_NODES_ACTING, f"{len(others)} other nodes are being relieved: {_names(others)}"
-    )
+    return Reasoned(Reason.CAP_NODES_ACTING, f"{len(others)} other nodes are being relieved: {_names(others)}")
 
 
 def cap_nodes_cordoned(s: Situation) -> Reasoned | None:
@@ -261,26 +258,18 @@ def cap_nodes_cordoned(s: Situation) -> Reasoned | None:
     cordoned = [
         node
         for node, state in s.observation.fleet.states.items()
-        if node != s.node
-        and state.isolation is not Isolation.NONE
-        and state.isolation_observed == s.observing
+        if node != s.node and state.isolation is not Isolation.NONE and state.isolation_observed == s.observing
     ]
     most = max(1, int(s.policy.caps.nodes_cordoned_ratio * cluster_size(s)))
     if len(cordoned) < most:
         return None
-    return Reasoned(
-        Reason.CAP_NODES_CORDONED, f"{_names(cordoned)} cordoned by us already, at most {most} may be"
-    )
+    return Reasoned(Reason.CAP_NODES_CORDONED, f"{_names(cordoned)} cordoned by us already, at most {most} may be")
 
 
 def cap_evictions(s: Situation) -> Reasoned | None:
     """Evictions an hour over the cluster."""
     done, most = evictions_last_hour(s), s.policy.caps.evictions_per_hour
-    return (
-        Reasoned(Reason.CAP_EVICTIONS_CLUSTER, f"{done} of {most} an hour are spent")
-        if done >= most
-        else None
-    )
+    return Reasoned(Reason.CAP_EVICTIONS_CLUSTER, f"{done} of {most} an hour are spent") if done >= most else None
 
 
 def evictions_last_hour(s: Situation, namespace: str = "") -> int:

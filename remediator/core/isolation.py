@@ -46,12 +46,12 @@ def undo_actions(s: Situation) -> tuple[Action, ...]:
 
     What was only recorded is only recorded back; what was really done needs a real actuator.
     """
-    if s.state.phase in BUSY:
+    lifted = s.state.hands_off_until is not None and s.state.isolation is Isolation.NONE
+    if s.state.phase in BUSY and not lifted:
         return ()
     actions: list[Action] = []
     if is_calm(s):
         actions += _endpoints(s) + _scale(s)
-    lifted = s.state.hands_off_until is not None and s.state.isolation is Isolation.NONE
     if s.state.isolation is Isolation.RELEASABLE and release_granted(s) and _same_kind(s):
         actions += [_on_node(s, ActionKind.UNTAINT), _on_node(s, ActionKind.UNCORDON)]
     elif lifted and _our_taint(s) and not s.observing:

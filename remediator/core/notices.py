@@ -194,9 +194,7 @@ def _isolation(before: NodeState, s: Situation) -> Iterator[Notice]:
     if state.isolation is Isolation.RELEASABLE and not undo_actions(s):
         title = f"Node {s.node} is calm: may it take pods again?"
         text = f"remediator release {s.node}"
-        yield Notice(
-            f"outcome:release:{state.isolation_episode_id}:{state.release_asked_at}", "info", title, text
-        )
+        yield Notice(f"outcome:release:{state.isolation_episode_id}:{state.release_asked_at}", "info", title, text)
     since, limit = state.isolated_at, s.policy.timers.forgotten_cordon_seconds
     if state.isolation is not Isolation.NONE and since is not None and s.now - since >= limit:
         times = int((s.now - since) // limit)

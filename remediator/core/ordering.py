@@ -25,9 +25,7 @@ def kubelet_key(pod: PodFacts, usage: PodUsage | None) -> Key:
     return (has_stats, int(overshoot <= 0), pod.priority or 0, -overshoot, pod.uid)
 
 
-def kubelet_ranks(
-    pods: tuple[PodFacts, ...], usages: dict[str, PodUsage], system_priority: int
-) -> dict[str, int]:
+def kubelet_ranks(pods: tuple[PodFacts, ...], usages: dict[str, PodUsage], system_priority: int) -> dict[str, int]:
     """Pod UID -> rank (1 goes first) of the pods that the kubelet would consider at all."""
     considered = [
         pod

@@ -24,9 +24,7 @@ from remediator.core.turn import Turn, first
 __all__ = ["after_actions", "decide", "next_action", "recheck"]
 
 
-def decide(
-    state: NodeState, signal: Signal, observation: Observation, policy: Policy, now: float
-) -> Decision:
+def decide(state: NodeState, signal: Signal, observation: Observation, policy: Policy, now: float) -> Decision:
     """What to do about one node now.
 
     `state` is the node's record as loaded, `now` Prometheus' clock (unix seconds), `policy` already scaled.

@@ -56,23 +56,17 @@ def intersection(approved: Plan, fresh: Iterable[Action]) -> Plan:
     """What was approved and is still right: only steps of both, in the approved order, with fresh figures."""
     now = {action.key: action for action in fresh}
     both = tuple(
-        replace(now[action.key], episode_id=approved.episode_id)
-        for action in approved.actions
-        if action.key in now
+        replace(now[action.key], episode_id=approved.episode_id) for action in approved.actions if action.key in now
     )
     return replace(approved, actions=both, substitutes=False)
 
 
-def left_of(
-    plan: Plan, results: Iterable[tuple[str, ActionStatus, Reason]], pods: Iterable[PodFacts]
-) -> Plan:
+def left_of(plan: Plan, results: Iterable[tuple[str, ActionStatus, Reason]], pods: Iterable[PodFacts]) -> Plan:
     """The steps still to be done after a crash: a pod that is gone or terminating counts as done."""
     final = {key for key, status, _ in results if status is not ActionStatus.RETRY_LATER}
     alive = {pod.uid for pod in pods if pod.terminating_since is None}
     left = tuple(
-        action
-        for action in plan.actions
-        if action.key not in final and (not action.pod_uid or action.pod_uid in alive)
+        action for action in plan.actions if action.key not in final and (not action.pod_uid or action.pod_uid in alive)
     )
     return replace(plan, actions=left)
 

@@ -56,7 +56,7 @@ def releases(
     said = {c.pod.uid: _scaled_away() for c in eligible if c.workload in scaled}
     if held is not None:
         said = {candidate.pod.uid: held for candidate in eligible} | said
-        return Releases(scales, said, (held,))
+        return Releases(scales, said, (held, *(note for demand in s.demands for note in _unserved(demand))))
     books = open_books(s, lookups)
     served, asked, notes = _served(s, books)
     said |= asked
@@ -78,9 +78,7 @@ def _scaled_away() -> Reasoned:
 # --- pressure ------------------------------------------------------------------------------------------
 
 
-def _pressure(
-    s: Situation, eligible: list[Candidate], books: Books, freed_by_scaling: int, seen: int
-) -> Releases:
+def _pressure(s: Situation, eligible: list[Candidate], books: Books, freed_by_scaling: int, seen: int) -> Releases:
     """Whom the pressure strategy evicts; else the one reason that is shown beside every eligible pod."""
     why, due_at = (None, None) if _maintenance(s) else _too_early(s)
     target = s.target_bytes - freed_by_scaling - sum(c.bytes for c in books.taken.values())
@@ -156,9 +154,7 @@ def evict_action(s: Situation, candidate: Candidate, strategy: Strategy = Strate
 
 def _why(tier: Tier | None) -> str:
     place = DISPENSABLE_FIRST.index(tier) + 1 if tier else 0
-    return (
-        f"tier {tier}, {place} of {len(DISPENSABLE_FIRST)} from the most dispensable" if tier else "by label"
-    )
+    return f"tier {tier}, {place} of {len(DISPENSABLE_FIRST)} from the most dispensable" if tier else "by label"
 
 
 # --- Koordinator's strategies --------------------------------------------------------------------------
@@ -230,9 +226,7 @@ def in_order(candidates: Iterable[Candidate], demand: Demand, resource: str = ""
 # --- scale ---------------------------------------------------------------------------------------------
 
 
-def scalings(
-    s: Situation, stopped: Stopped, candidates: Iterable[Candidate], lookups: Lookups
-) -> tuple[Action, ...]:
+def scalings(s: Situation, stopped: Stopped, candidates: Iterable[Candidate], lookups: Lookups) -> tuple[Action, ...]:
     """Workloads that asked to be scaled down under pressure, once each."""
     if not s.step.scale_on_pressure or (Stops.SCALE & stopped.stops) or silenced(s, ActionKind.SCALE):
         return ()

@@ -58,9 +58,7 @@ def finish(state: NodeState, forward: Iterable[ActionResult], now: float) -> Nod
 
 def _evicted_in_round(state: NodeState) -> bool:
     since = state.round_started_at
-    return since is not None and any(
-        e.at >= since and e.episode_id == state.episode_id for e in state.evictions
-    )
+    return since is not None and any(e.at >= since and e.episode_id == state.episode_id for e in state.evictions)
 
 
 def recovered_progress(state: NodeState, now: float) -> NodeState:
@@ -145,9 +143,7 @@ def with_eviction(
 def _with_drain(state: NodeState, action: Action, at: float, observed: bool) -> NodeState:
     if any(record.uid == action.pod_uid for record in state.drained):
         return state
-    record = DrainRecord(
-        action.namespace, action.pod, action.pod_uid, action.label, action.label_value, at, observed
-    )
+    record = DrainRecord(action.namespace, action.pod, action.pod_uid, action.label, action.label_value, at, observed)
     return replace(state, drained=(*state.drained, record))
 
 

@@ -55,7 +55,5 @@ def score_of(
     restart = restart_part(startup_seconds(pod, workload))
     qos = QOS_PARTS.get(pod.qos, 0.0)
     weights = policy.weights
-    total = (
-        weights.business * business + weights.memory * memory + weights.restart * restart + weights.qos * qos
-    )
+    total = weights.business * business + weights.memory * memory + weights.restart * restart + weights.qos * qos
     return ScoreParts(business, memory, restart, qos, total)

@@ -109,9 +109,7 @@ def _is_pending(e: EvictionRecord, memory: MemoryFacts, now: float, deadline_sec
     return memory.sampled_at <= e.gone_at
 
 
-def survey(
-    state: NodeState, signal: Signal, observation: Observation, policy: Policy, now: float
-) -> Situation:
+def survey(state: NodeState, signal: Signal, observation: Observation, policy: Policy, now: float) -> Situation:
     """Gather one pass's inputs; `state` is already tracked (tracking.py)."""
     memory = None if isinstance(observation.memory, Unknown) else observation.memory
     cluster = None if isinstance(observation.cluster, Unknown) else observation.cluster
@@ -133,9 +131,7 @@ def survey(
         silences=silences,
         target_bytes=max(0, release_target(memory, policy) - pending) if memory else 0,
         pending_bytes=pending,
-        demands=demands(cluster.node, cluster.pods, memory, state, policy, now, pending)
-        if cluster and memory
-        else (),
+        demands=demands(cluster.node, cluster.pods, memory, state, policy, now, pending) if cluster and memory else (),
         oom_storm=storm(pods, state, now, policy.timers.oom_window_seconds),
         breaker_until=breaker[0] if breaker else None,
     )

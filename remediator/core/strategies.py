@@ -153,9 +153,7 @@ def select(order: Sequence[Candidate], target_bytes: int, books: Books) -> Selec
             surplus -= candidate.bytes
             kept.remove(candidate)
             books.remove(candidate)
-            said[candidate.pod.uid] = Reasoned(
-                Reason.TARGET_COVERED, "the others of this plan cover the target"
-            )
+            said[candidate.pod.uid] = Reasoned(Reason.TARGET_COVERED, "the others of this plan cover the target")
     single = _single(order, kept, target_bytes)
     if single is None or len(kept) < 2:
         return Selection(tuple(kept), said)
@@ -175,9 +173,7 @@ def _single(order: Sequence[Candidate], kept: Sequence[Candidate], target_bytes:
     return None
 
 
-def _alone(
-    single: Candidate, kept: Sequence[Candidate], said: dict[str, Reasoned], books: Books
-) -> Selection:
+def _alone(single: Candidate, kept: Sequence[Candidate], said: dict[str, Reasoned], books: Books) -> Selection:
     """Swap the chosen ones for the single one, unless the books refuse it."""
     for candidate in kept:
         books.remove(candidate)

@@ -112,9 +112,7 @@ def _allocatable_problems(t: Thresholds) -> tuple[str, ...]:
     if lower is None or lower < 0:
         found.append("memoryAllocatableEvictLowerPercent must be set, and 0 or more")
     if threshold is not None and lower is not None and lower >= threshold:
-        found.append(
-            "memoryAllocatableEvictLowerPercent must be below memoryAllocatableEvictThresholdPercent"
-        )
+        found.append("memoryAllocatableEvictLowerPercent must be below memoryAllocatableEvictThresholdPercent")
     if priority is None or not 0 <= priority < PROD_FROM:
         found.append("allocatableEvictPriorityThreshold must be set, 0..7999")
     return tuple(found)
@@ -136,7 +134,8 @@ def from_config_map(text: str, strategies: tuple[Strategy, ...]) -> KoordinatorP
         raise UnreadableStrategyConfig(f"resource-threshold-config is not JSON: {error}") from None
     root = _mapping(document, "resource-threshold-config")
     cluster = _thresholds(_mapping(root.get("clusterStrategy") or {}, "clusterStrategy"), "clusterStrategy")
-    items = root.get("nodeStrategies") or []
+    items = root.get("nodeStrategies")
+    items = [] if items is None else items
     if not isinstance(items, list):
         raise UnreadableStrategyConfig("nodeStrategies must be a list")
     nodes = tuple(_node_thresholds(item, f"nodeStrategies[{i}]") for i, item in enumerate(items))
@@ -148,9 +147,7 @@ def _node_thresholds(item: object, where: str) -> NodeThresholds:
     selector = _mapping(entry.get("nodeSelector") or {}, f"{where}.nodeSelector")
     labels = _mapping(selector.get("matchLabels") or {}, f"{where}.nodeSelector.matchLabels")
     if selector.get("matchExpressions"):
-        raise UnreadableStrategyConfig(
-            f"{where}.nodeSelector.matchExpressions is not supported: use matchLabels"
-        )
+        raise UnreadableStrategyConfig(f"{where}.nodeSelector.matchExpressions is not supported: use matchLabels")
     if not all(isinstance(value, str) for value in labels.values()):
         raise UnreadableStrategyConfig(f"{where}.nodeSelector.matchLabels must map names to strings")
     return NodeThresholds({key: str(value) for key, value in labels.items()}, _thresholds(entry, where))

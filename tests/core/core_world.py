@@ -51,11 +51,9 @@ T0 = 1_800_000_000.0
 SERVING = "remediator.io/serving"
 
 
-def pod(
-    name: str, *, ns: str = "shop", kind: str | None = "Deployment", owner: str = "", **kw: Any
-) -> PodFacts:
+def pod(name: str, *, ns: str = "shop", kind: str | None = "Deployment", owner: str = "", **kw: Any) -> PodFacts:
     """A running, ready pod, one hour old; `owner` defaults to the name's first word."""
-    ref = WorkloadRef(ns, kind, owner or name.split("-")[0]) if kind else None
+    ref = WorkloadRef(ns, kind, owner or name.split("-", maxsplit=1)[0]) if kind else None
     values: dict[str, Any] = {
         "uid": f"uid-{name}",
         "node": "n1",
@@ -143,9 +141,7 @@ def look(
     signal: Signal | None = None,
 ) -> Decision:
     """One decision."""
-    return decide(
-        state or NodeState(), signal or Signal(SignalKind.ALERT, "n1", "NodeMemoryPressure"), obs, pol, now
-    )
+    return decide(state or NodeState(), signal or Signal(SignalKind.ALERT, "n1", "NodeMemoryPressure"), obs, pol, now)
 
 
 # --- the storm -----------------------------------------------------------------------------------------
@@ -203,8 +199,8 @@ class World:
     total_gib: float = 64.0
     now: float = T0
     state: NodeState = field(default_factory=NodeState)
-    spec: OperatorSpec = OperatorSpec()
-    silences: Any = SilenceFacts()
+    spec: OperatorSpec = field(default_factory=OperatorSpec)
+    silences: Any = field(default_factory=SilenceFacts)
     unschedulable: bool = False
     annotations: dict[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
@@ -213,7 +209,7 @@ class World:
     level: Level | None = None
     fleet_states: dict[str, NodeState] = field(default_factory=dict)
     fleet_levels: dict[str, Level] = field(default_factory=lambda: {"n2": Level.GREEN, "n3": Level.GREEN})
-    responder: Responder = lambda action: None  # noqa: E731
+    responder: Responder = lambda action: None
     done: list[Action] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     notices: list[Any] = field(default_factory=list)
@@ -251,9 +247,7 @@ class World:
         serving = frozenset(p.uid for p in pods if p.labels.get(SERVING) and p.uid not in drained)
         selector = {"app": "api", SERVING: "true"}
         service = ServiceFacts("shop", "api", selector, self.ready_api, serving)
-        obs = observation(
-            pods, usages, mem, node=node, at=self.now, services=(service,), budgets=self.budgets
-        )
+        obs = observation(pods, usages, mem, node=node, at=self.now, services=(service,), budgets=self.budgets)
         levels = {**self.fleet_levels, "n1": mem.level}
         fleet = FleetFacts(levels, {**self.fleet_states, "n1": self.state})
         return replace(obs, spec=self.spec, silences=self.silences, fleet=fleet)
