@@ -182,6 +182,22 @@ def test_the_resync_runs_at_start_and_is_looked_at() -> None:
         assert since is not None and since >= 0
 
 
+def test_a_resync_can_be_asked_for() -> None:
+    """Who was told that alerts are missing does not wait for the next round."""
+    passes = Passes()
+    rounds: list[None] = []
+
+    def resync() -> Iterable[Wake]:
+        rounds.append(None)
+        return [Wake(alert(f"n{len(rounds)}"))]
+
+    with running(passes, resync) as dispatcher:
+        passes.wait_for(lambda seen: len(seen) == 1)
+        dispatcher.resync_soon()
+        passes.wait_for(lambda seen: len(seen) == 2)
+    assert [signal.node for signal in passes.seen] == ["n1", "n2"]
+
+
 def test_a_resync_that_fails_leaves_the_dispatcher_alive() -> None:
     """Prometheus and cluster away at start: webhooks are still served."""
     passes = Passes()
