@@ -61,6 +61,8 @@ class Teller:
         self._last[decision.node] = key
         if not changed and signal.kind not in _ASKED:
             return
+        if changed:
+            log.info("%s: %s, %s", decision.node, decision.verdict, _sentence(decision))
         told = explanation(seen, decision, decision.next_state, self._policy)
         told["ranking"] = told["ranking"][:TOP_CANDIDATES] if changed else []
         told["phase_before"] = str(before.phase)
@@ -150,6 +152,10 @@ def _essence(decision: Decision) -> tuple[object, ...]:
     state = decision.next_state
     plan = decision.plan.id if decision.plan else ""
     return decision.verdict, tuple(r.reason for r in decision.reasons), plan, state.phase, state.isolation
+
+
+def _sentence(decision: Decision) -> str:
+    return "; ".join(f"{each.reason} ({each.detail})" if each.detail else each.reason for each in decision.reasons)
 
 
 def _signal(signal: Signal) -> Json:
