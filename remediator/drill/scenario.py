@@ -1,0 +1,226 @@
+"""A scenario: nodes, workloads, memory over time, faults, and what the story is wanted to show.
+
+The shape of scenario files, closed so that a typo is refused with its line and the nearest key. Nothing runs
+here. All durations are scenario seconds.
+"""
+
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StrictBool, StrictStr, model_validator
+
+from remediator.config.problems import ConfigError, Problem
+from remediator.config.reading import parse_yaml, validated
+from remediator.config.schema import PolicyFile
+from remediator.config.sections import Count, Duration, Labels, Section, Size, Text
+
+SHIPPED = resources.files("remediator.drill") / "scenarios"
+
+
+class Point(Section):
+    """Bytes at a moment; between two points memory moves in a straight line."""
+
+    at: Duration
+    bytes: Size
+
+
+class NodeSpec(Section):
+    """`count` nodes; `{n}` in the name counts from 1."""
+
+    name: Text
+    count: Annotated[int, Field(ge=1)] = 1
+    memory: Size
+    system: Size = 0
+    labels: Labels = Field(default_factory=dict)
+    hugepages: Size = 0
+    page_cache: Size = 2 * 1024**3
+
+
+class WorkloadSpec(Section):
+    """A controller and what its pods do with memory."""
+
+    kind: Literal["Deployment", "StatefulSet", "Job", "DaemonSet"]
+    namespace: Text
+    name: Text
+    replicas: Count = 1
+    request: Size = 0
+    limit: Size | None = None
+    usage: Size = 0
+    usage_points: tuple[Point, ...] = ()
+    """Instead of `usage`: memory of every pod over scenario time."""
+    startup: Duration = 5.0
+    grace: Duration = 30.0
+    shutdown: Duration = 4.0
+    """How long a pod takes to give its memory back after SIGTERM."""
+    shutdown_rise: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Share by which memory rises first at shutdown (a last full collection)."""
+    priority: int | None = None
+    priority_class: StrictStr = ""
+    service: StrictBool = False
+    serving_label: StrictBool = False
+    volumes: tuple[Literal["pvc", "emptyDir", "hostPath"], ...] = ()
+    labels: Labels = Field(default_factory=dict)
+    annotations: Labels = Field(default_factory=dict)
+    extended_requests: dict[Text, Size] = Field(default_factory=dict)
+    placement: dict[Text, Count] = Field(default_factory=dict)
+    """Pods that start on a node; the others start spread over nodes that are not named here."""
+
+
+class BudgetSpec(Section):
+    """A PodDisruptionBudget over the pods of one workload."""
+
+    namespace: Text
+    workload: Text
+    min_available: Count | None = None
+    max_unavailable: Count | None = None
+
+
+class HostProcessSpec(Section):
+    """Memory of a process that is no pod."""
+
+    node: Text
+    name: Text = "script"
+    points: Annotated[tuple[Point, ...], Field(min_length=1)]
+
+
+class FaultSpec(Section):
+    """Something that goes wrong from `at` until `until`."""
+
+    at: Duration = 0.0
+    until: Duration | None = None
+    api: dict[str, Any] | None = None
+    """A fault of the API server, see remediator/drill/apiserver/faults.py."""
+    metrics: Literal["exporter", "node-exporter", "cadvisor", "kube-state-metrics"] | None = None
+    """An endpoint that answers 503."""
+    node: StrictStr = ""
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> "FaultSpec":
+        if (self.api is None) == (self.metrics is None):
+            raise ValueError("a fault is either api or metrics: give one of the two")
+        return self
+
+
+class SilenceSpec(Section):
+    """A silence set in Alertmanager."""
+
+    at: Duration = 0.0
+    until: Duration
+    matchers: Annotated[tuple[Text, ...], Field(min_length=1)]
+
+
+class OperatorSpec(Section):
+    """What the drill does as the operator."""
+
+    release_after: Duration | None = 10.0
+    """Answer a request for release after this long; null: never."""
+
+
+class WantSpec(Section):
+    """One expectation of the report, or of what it said at a moment."""
+
+    what: Text
+    """Dotted path into the report."""
+    at: Duration | None = None
+    """Scenario time of the snapshot; the final report when left out."""
+    equals: Any = None
+    between: tuple[Any, Any] | None = None
+    at_most: float | None = None
+    at_least: float | None = None
+    descending: StrictBool = False
+    note: StrictStr = ""
+
+    @model_validator(mode="after")
+    def _one_comparison(self) -> "WantSpec":
+        given = {"equals", "between", "at_most", "at_least", "descending"} & self.model_fields_set
+        if len(given) != 1:
+            raise ValueError("give exactly one of equals, between, at_most, at_least, descending")
+        return self
+
+
+class Scenario(Section):
+    """One story."""
+
+    name: Text
+    title: Text
+    description: StrictStr = ""
+    seed: int = 1
+    duration: Duration
+    focus: Text
+    """The node that the story is about."""
+    policy: PolicyFile = PolicyFile()
+    kubelet_threshold: Size = 100 * 1024**2
+    """memory.available below which the simulated kubelet evicts."""
+    nodes: Annotated[tuple[NodeSpec, ...], Field(min_length=1)]
+    workloads: tuple[WorkloadSpec, ...]
+    budgets: tuple[BudgetSpec, ...] = ()
+    host_processes: tuple[HostProcessSpec, ...] = ()
+    faults: tuple[FaultSpec, ...] = ()
+    silences: tuple[SilenceSpec, ...] = ()
+    operator: OperatorSpec = OperatorSpec()
+    wants: tuple[WantSpec, ...] = ()
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """All nodes, numbered ones expanded."""
+        return tuple(name for spec in self.nodes for name in expanded(spec))
+
+    @model_validator(mode="after")
+    def _nodes_exist(self) -> "Scenario":
+        known = set(self.node_names)
+        named = [self.focus, *(process.node for process in self.host_processes)]
+        named += [node for workload in self.workloads for node in workload.placement]
+        if missing := sorted(set(named) - known):
+            raise ValueError(f"{missing[0]} is not one of the nodes ({', '.join(sorted(known))})")
+        return self
+
+
+def expanded(spec: NodeSpec) -> tuple[str, ...]:
+    """Names of a node spec."""
+    return tuple(spec.name.replace("{n}", str(n)) for n in range(1, spec.count + 1))
+
+
+def shipped() -> dict[str, str]:
+    """Names of the shipped scenarios, and their titles."""
+    files = sorted((f for f in SHIPPED.iterdir() if f.name.endswith(".yaml")), key=lambda f: f.name)
+    found = [read(f.read_text(encoding="utf-8"), f.name) for f in files]
+    return {scenario.name: scenario.title for scenario in found}
+
+
+def read(text: str, source: str) -> Scenario:
+    """A scenario of a YAML text; ConfigError with all problems, each with its line."""
+    document, where = parse_yaml(text, source)
+    return validated(Scenario, document, where, source)
+
+
+def policy_text(name_or_file: str) -> dict[str, Any]:
+    """The scenario's `policy:` as it stands in the file, to be handed to the product."""
+    text, source = source_of(name_or_file)
+    document, _ = parse_yaml(text, source)
+    policy: dict[str, Any] = document.get("policy", {}) if isinstance(document, dict) else {}
+    return policy
+
+
+def load(name_or_file: str) -> Scenario:
+    """A shipped scenario by name, or one of a file; ConfigError when there is neither."""
+    text, source = source_of(name_or_file)
+    return read(text, source)
+
+
+def source_of(name_or_file: str) -> tuple[str, str]:
+    """Text of a scenario, and what to call it in messages."""
+    path = Path(name_or_file)
+    if path.suffix in (".yaml", ".yml") or path.exists():
+        try:
+            return path.read_text(encoding="utf-8"), str(path)
+        except OSError as error:
+            raise ConfigError(str(path), [Problem("", f"cannot be read: {error.strerror}")]) from error
+    file = SHIPPED / f"{name_or_file}.yaml"
+    if not file.is_file():
+        known = ", ".join(sorted(f.name.removesuffix(".yaml") for f in SHIPPED.iterdir() if f.name.endswith(".yaml")))
+        raise ConfigError(name_or_file, [Problem("", f"is no scenario: give a file, or one of {known}")])
+    return file.read_text(encoding="utf-8"), file.name
+
+
+__all__ = ["Scenario", "load", "policy_text", "read", "shipped"]

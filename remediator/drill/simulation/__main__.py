@@ -1,0 +1,31 @@
+"""`python -m remediator.drill.simulation`: one simulated cluster as a process of its own."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import click
+
+from remediator.config.problems import ConfigError
+from remediator.drill import scenario as scenarios
+from remediator.drill.simulation.server import serve
+
+
+@click.command()
+@click.option("--scenario", required=True, help="Name of a shipped scenario, or a file.")
+@click.option("--listen", default="127.0.0.1:0", show_default=True, help="HOST:PORT; port 0 takes a free one.")
+@click.option("--speed", type=click.FloatRange(min=0.1), default=1.0, show_default=True)
+@click.option("--kubeconfig-out", type=click.Path(path_type=Path), required=True, help="Where to write a kubeconfig.")
+def main(scenario: str, listen: str, speed: float, kubeconfig_out: Path) -> None:
+    """Serve a scenario's cluster until terminated; its time begins with POST /drill/start."""
+    host, _, port = listen.rpartition(":")
+    try:
+        asyncio.run(serve(scenarios.load(scenario), host, int(port), speed, kubeconfig_out))
+    except ConfigError as error:
+        sys.exit(str(error))
+    except OSError as error:
+        sys.exit(f"--listen {listen}: {error.strerror}; choose another port, or 0 for a free one")
+
+
+if __name__ == "__main__":
+    main()
