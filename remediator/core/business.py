@@ -52,13 +52,17 @@ def _from_annotation(value: str, rule: BusinessRule | None) -> Standing:
         return Standing(None, "unreadable annotation", rule, Reasoned(Reason.UNDECLARED, detail))
 
 
+def _glob(value: str, pattern: str) -> bool:
+    return pattern in ("*", value) or fnmatchcase(value, pattern)
+
+
 def rule_matches(rule: BusinessRule, pod: PodFacts) -> bool:
     """All given conditions hold (globs, case-sensitive)."""
     kind, name = (pod.workload.kind, pod.workload.name) if pod.workload else ("Pod", pod.name)
     return (
-        fnmatchcase(pod.namespace, rule.namespace)
-        and fnmatchcase(kind, rule.kind)
-        and fnmatchcase(name, rule.workload)
-        and fnmatchcase(pod.priority_class, rule.priority_class)
+        _glob(pod.namespace, rule.namespace)
+        and _glob(kind, rule.kind)
+        and _glob(name, rule.workload)
+        and _glob(pod.priority_class, rule.priority_class)
         and all(pod.labels.get(label) == value for label, value in rule.labels.items())
     )

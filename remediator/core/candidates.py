@@ -5,7 +5,7 @@ Looks things up once, runs the filters, scores, sorts. Who is taken, and how man
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from remediator.core.business import standing_of
 from remediator.core.disturbance import fits_nowhere
@@ -158,10 +158,10 @@ def rows(candidates: Iterable[Candidate], said: Mapping[str, Reasoned], situatio
     cluster = situation.cluster
     usages = dict(situation.usages or {})
     ranks = kubelet_ranks(cluster.pods if cluster else (), usages, situation.policy.safeguards.system_priority)
-    return tuple(replace(_row(c, said), kubelet_rank=ranks.get(c.pod.uid)) for c in candidates)
+    return tuple(_row(c, said, ranks.get(c.pod.uid)) for c in candidates)
 
 
-def _row(candidate: Candidate, said: Mapping[str, Reasoned]) -> RankedPod:
+def _row(candidate: Candidate, said: Mapping[str, Reasoned], kubelet_rank: int | None) -> RankedPod:
     pod, usage = candidate.pod, candidate.profile.usage
     told = said.get(pod.uid)
     chosen = told is not None and told.reason is Reason.CHOSEN
@@ -180,6 +180,7 @@ def _row(candidate: Candidate, said: Mapping[str, Reasoned]) -> RankedPod:
         score=candidate.score,
         reason=why.reason,
         detail=why.detail,
+        kubelet_rank=kubelet_rank,
         eligible=candidate.out is None,
         grace_period_seconds=grace_of(candidate),
         notes=candidate.notes,

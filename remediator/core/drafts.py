@@ -15,7 +15,7 @@ from remediator.core.profile import Lookups
 from remediator.core.reason import Reason
 from remediator.core.releases import releases
 from remediator.core.situation import Situation
-from remediator.core.state import Action, ActionKind, RankedPod, Reasoned
+from remediator.core.state import ROUND, Action, ActionKind, RankedPod, Reasoned
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,10 @@ def draft(s: Situation, *, plan_id: str = "", gate: Reasoned | None = None) -> D
     reasons = [reason for _, reason in stopped.reasons]
     reasons += [reason for reason in (*withheld, *skipped, *released.why) if reason not in reasons]
     ranking = rows(candidates, released.said, s)
+    failed = s.backing_off(ROUND)
+    if failed is not None:
+        why = Reasoned(failed[0].reason, f"tried {failed[0].times} times; again in {duration(failed[1] - s.now)}")
+        return Draft((), (why, *reasons), ranking, stopped, failed[1])
     return Draft((*isolation, *drains, *endings), tuple(reasons), ranking, stopped, due_at)
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from remediator.core.lifecycle import IsolationEvent, isolation_after
 from remediator.core.model import Isolation, Level, Phase, SignalKind
 from remediator.core.situation import Situation
-from remediator.core.state import Action, ActionKind, NodeState
+from remediator.core.state import UNDO, Action, ActionKind, NodeState
 
 BUSY = (Phase.ACTING, Phase.SETTLING)
 
@@ -47,6 +47,8 @@ def undo_actions(s: Situation) -> tuple[Action, ...]:
     What was only recorded is only recorded back; what was really done needs a real actuator.
     """
     lifted = s.state.hands_off_until is not None and s.state.isolation is Isolation.NONE
+    if s.backing_off(UNDO) is not None:
+        return ()
     if s.state.phase in BUSY and not lifted:
         return ()
     actions: list[Action] = []

@@ -17,7 +17,7 @@ from remediator.core.state import Action, ActionKind, NodeState, Notice, Outcome
 from remediator.core.turn import Turn
 
 KEPT = 100
-LASTING = ("approve:", "plan:", "outcome:", "escalated:", "stood-down:", "forgotten:", "stuck:", "hands-off:")
+LASTING = ("early:", "approve:", "plan:", "outcome:", "escalated:", "stood-down:", "forgotten:", "stuck:", "hands-off:")
 SEVERITY = {Level.YELLOW: "info", Level.ORANGE: "warning", Level.RED: "critical"}
 WORTH_TELLING = frozenset(
     {
@@ -43,22 +43,21 @@ EARLY_WARNINGS = ("NodeMemoryExhaustionPredicted", "NodeSwapGrowing")
 
 
 def notices_of(before: NodeState, turn: Turn, reasons: tuple[Reasoned, ...]) -> tuple[Notice, ...]:
-    """Everything of this turn that nobody was told yet."""
-    told = set(turn.situation.state.told)
-    fresh: dict[str, Notice] = {}
-    for notice in (*turn.notices, *_all(before, turn, reasons)):
-        if notice.key not in told:
-            fresh.setdefault(notice.key, notice)
-    return tuple(fresh.values())
+    """Everything there is to tell in this turn, told already or not, each key once."""
+    found: dict[str, Notice] = {}
+    for notice in _all(before, turn, reasons):
+        found.setdefault(notice.key, notice)
+    return tuple(found.values())
 
 
-def remembered(state: NodeState, notices: tuple[Notice, ...], s: Situation) -> tuple[str, ...]:
-    """The keys to remember: levels and reasons are forgotten once the node is quiet again."""
-    told = [*state.told, *(notice.key for notice in notices)]
+def remembered(state: NodeState, current: tuple[Notice, ...], s: Situation) -> tuple[str, ...]:
+    """The keys to remember: once the node is quiet, only lasting ones and what still holds."""
+    told = dict.fromkeys([*state.told, *(notice.key for notice in current)])
     quiet = state.phase is Phase.WATCHING and not state.episode_id and state.level is Level.GREEN
     if quiet and s.memory is not None and state.isolation is Isolation.NONE:
-        told = [key for key in told if key.startswith(LASTING)]
-    return tuple(told[-KEPT:])
+        holds = {notice.key for notice in current}
+        told = dict.fromkeys(key for key in told if key.startswith(LASTING) or key in holds)
+    return tuple(told)[-KEPT:]
 
 
 def _all(before: NodeState, turn: Turn, reasons: tuple[Reasoned, ...]) -> Iterator[Notice]:
@@ -99,7 +98,7 @@ def _level(s: Situation) -> Iterator[Notice]:
 def _early(s: Situation) -> Iterator[Notice]:
     name = s.signal.alertname
     if name in EARLY_WARNINGS and s.signal.firing:
-        yield Notice(f"early:{name}", "info", f"Node {s.node}: {name}", _water(s.memory))
+        yield Notice(f"early:{name}:{s.signal.starts_at}", "info", f"Node {s.node}: {name}", _water(s.memory))
 
 
 def describe_action(action: Action) -> str:
@@ -114,16 +113,27 @@ def describe_action(action: Action) -> str:
     return f"{what} {action.workload}" if action.workload else f"{what} {action.node}"
 
 
+def _step(action: Action, turn: Turn) -> str:
+    """A step with the parts of its score."""
+    row = next((row for row in turn.draft.ranking if row.uid == action.pod_uid), None)
+    if row is None or row.score is None or action.kind is not ActionKind.EVICT:
+        return describe_action(action)
+    p = row.score
+    parts = f"business {p.business:.0f}, memory {p.memory:.0f}, restart {p.restart:.0f}, QoS {p.qos:.0f}"
+    return f"{describe_action(action)}: {parts}"
+
+
 def _plan(turn: Turn) -> Iterator[Notice]:
     s, plan = turn.situation, turn.plan
     waiting = s.state.plan if s.state.phase in (Phase.AWAITING_APPROVAL, Phase.ESCALATED) else None
     if waiting is not None:
-        steps = "\n".join(describe_action(action) for action in waiting.actions)
-        how = f"approve: remediator approve {waiting.id}"
+        steps = "\n".join(_step(action, turn) for action in waiting.actions)
+        patch = f'{{"spec":{{"approvedPlan":"{waiting.id}"}}}}'
+        how = f"remediator approve {waiting.id}\nkubectl patch nrem {s.node} --type merge -p '{patch}'"
         title = f"Plan {waiting.id} for node {s.node} waits for approval: {_water(s.memory)}"
         yield Notice(f"approve:{waiting.id}", "warning", title, f"{steps}\n{how}")
     if plan is not None and any(not action.undo for action in plan.actions):
-        steps = "\n".join(describe_action(action) for action in plan.actions)
+        steps = "\n".join(_step(action, turn) for action in plan.actions)
         title = f"{'Would act' if s.observing else 'Acting'} on node {s.node}: {_water(s.memory)}"
         yield Notice(f"plan:{plan.id}", "warning", title, steps)
     elif plan is not None:

@@ -76,6 +76,7 @@ def storm(
     kills, workloads = 0, set()
     for pod, usage in pods:
         recent = [t for t in recent_terminations(pod, now, window_seconds) if _is_kill(t)]
+        recent = [t for t in recent if t.finished_at > (state.released_at or 0.0)]
         under_pressure = [t for t in recent if (level_at(t, state) or state.level or 0) > Level.GREEN]
         if under_pressure and classify(pod, usage, state, now, window_seconds) is not OomClass.LIMIT:
             kills += len(under_pressure)

@@ -175,7 +175,8 @@ def settling(s: Situation) -> Turn:
     gate = _wait(s)
     if gate is not None:
         return gate
-    if s.observing:
+    evicted = round_evictions(s.state)
+    if s.observing or (evicted and all(e.observed_only for e in evicted)):
         return ended(s, Reasoned(Reason.SETTLING, "observe mode: nothing was done, so nothing is measured"))
     memory = s.memory
     if memory is None or stale(s) is not None:

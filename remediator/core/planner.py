@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from remediator.core.guards import Stops
 from remediator.core.isolation import follow, undo_actions
-from remediator.core.model import Isolation, Level, Mode, Phase, Signal, Verdict
+from remediator.core.model import Isolation, Level, Mode, Phase, Signal, SignalKind, Verdict
 from remediator.core.notices import notices_of, remembered
 from remediator.core.phases import HANDLERS, stand_down
 from remediator.core.plans import make_plan, next_action
@@ -67,10 +67,11 @@ def _with_undo(turn: Turn) -> Turn:
 
 def _decision(before: NodeState, turn: Turn) -> Decision:
     s, state = turn.situation, turn.situation.state
-    reasons = first((*turn.reasons, *turn.draft.reasons)) or (_calm(s),)
+    reasons = first((*turn.reasons, *turn.draft.reasons, *_answer(before, s))) or (_calm(s),)
     due_at = _due(turn)
-    notices = notices_of(before, turn, reasons)
-    state = replace(state, due_at=due_at, told=remembered(state, notices, s), message=_message(reasons))
+    current = notices_of(before, turn, reasons)
+    notices = tuple(notice for notice in current if notice.key not in state.told)
+    state = replace(state, due_at=due_at, told=remembered(state, current, s), message=_message(reasons))
     return Decision(
         node=s.node,
         at=s.now,
@@ -85,6 +86,17 @@ def _decision(before: NodeState, turn: Turn) -> Decision:
         outcome=turn.outcome,
         requeue_after_seconds=None if due_at is None else max(0.0, due_at - s.now),
     )
+
+
+def _answer(before: NodeState, s: Situation) -> tuple[Reasoned, ...]:
+    """What became of the nudge itself: repeats and resolved alerts change nothing by themselves."""
+    if s.signal.kind is not SignalKind.ALERT:
+        return ()
+    if not s.signal.firing:
+        return (Reasoned(Reason.RESOLVED, "the alert is resolved; what counts is the measured level"),)
+    if before.episode_id and before.phase is not Phase.WATCHING:
+        return (Reasoned(Reason.ALREADY_HANDLED, f"episode {before.episode_id}"),)
+    return ()
 
 
 def _calm(s: Situation) -> Reasoned:

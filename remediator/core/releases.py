@@ -234,12 +234,10 @@ def scalings(s: Situation, stopped: Stopped, candidates: Iterable[Candidate], lo
     done = {str(record.workload) for record in s.state.scaled}
     for candidate in candidates:
         name, profile = candidate.workload, candidate.profile
-        if name in done or name in found or profile.workload is None:
-            continue
-        if any(check(profile, lookups) is not None for check in NEVER_SCALED):
+        if name in done or name in found or name in lookups.refused or profile.workload is None:
             continue
         action = _scaling(s, candidate, profile.workload)
-        if action is not None:
+        if action is not None and all(check(profile, lookups) is None for check in NEVER_SCALED):
             found[name] = action
     return tuple(found.values())
 

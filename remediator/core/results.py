@@ -9,8 +9,11 @@ from dataclasses import replace
 
 from remediator.core.lifecycle import Event, IsolationEvent, isolation_after, phase_after
 from remediator.core.model import Isolation, Mode, Phase
+from remediator.core.plans import POD_REASONS
 from remediator.core.reason import Reason
 from remediator.core.state import (
+    ROUND,
+    UNDO,
     Action,
     ActionKind,
     ActionResult,
@@ -22,6 +25,7 @@ from remediator.core.state import (
     ScaleRecord,
 )
 
+KEPT_RESULTS = 50
 TOOK_EFFECT = (ActionStatus.DONE, ActionStatus.UNKNOWN)
 
 
@@ -34,9 +38,10 @@ def after_actions(state: NodeState, results: Sequence[ActionResult], now: float)
     """
     for result in results:
         state = _fold(state, result)
+    state = _back_off(state, results)
     forward = [r for r in results if not r.action.undo]
     kept = tuple((r.action.key, r.status, r.reason) for r in results)
-    state = replace(state, results=(*state.results, *kept), due_at=now)
+    state = replace(state, results=(*state.results, *kept)[-KEPT_RESULTS:], due_at=now)
     return finish(state, forward, now) if state.phase is Phase.ACTING else state
 
 
@@ -77,8 +82,28 @@ def _fold(state: NodeState, result: ActionResult) -> NodeState:
     if status in TOOK_EFFECT:
         return _done(state, result)
     blamed = action.pod_uid or (str(action.workload) if action.workload else "")
-    ours = status is ActionStatus.SKIPPED or result.reason in (Reason.THROTTLED, Reason.FORBIDDEN)
+    looked_again = status is ActionStatus.SKIPPED and action.irreversible
+    ours = looked_again or result.reason in (Reason.THROTTLED, Reason.FORBIDDEN)
     return refused(state, blamed, result) if blamed and not ours else state
+
+
+def _blames_nobody(result: ActionResult) -> bool:
+    """Refusals of single pods have their own memory."""
+    drain = result.action.kind is ActionKind.DRAIN_ENDPOINTS
+    return not drain and result.reason not in POD_REASONS
+
+
+def _back_off(state: NodeState, results: Sequence[ActionResult]) -> NodeState:
+    """Something failed and nothing was gained: the next try waits, longer each time."""
+    for key, undo in ((ROUND, False), (UNDO, True)):
+        mine = [r for r in results if r.action.undo is undo]
+        failed = [r for r in mine if r.status is not ActionStatus.DONE and _blames_nobody(r)]
+        gained = any(r.status in TOOK_EFFECT and r.action.irreversible for r in mine)
+        if failed and not gained:
+            state = refused(state, key, failed[-1])
+        elif mine:
+            state = replace(state, refused=tuple(r for r in state.refused if r.key != key))
+    return state
 
 
 def refused(state: NodeState, key: str, result: ActionResult) -> NodeState:
@@ -178,5 +203,6 @@ def _undone(state: NodeState, result: ActionResult) -> NodeState:
                 isolation_episode_id="",
                 isolation_observed=False,
                 release_asked_at=None,
+                released_at=result.at,
             )
     return state

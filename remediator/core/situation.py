@@ -23,7 +23,10 @@ from remediator.core.model import (
 from remediator.core.modes import breaker_tripped, mode_of
 from remediator.core.oom import storm
 from remediator.core.policy import LadderStep, Policy
-from remediator.core.state import EvictionRecord, NodeState, Observation
+from remediator.core.state import EvictionRecord, NodeState, Observation, Refusal
+
+BACK_OFF_RESYNCS = 4
+"""A failing act is tried again after this many resync periods at the latest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,15 @@ class Situation:
     def pods(self) -> tuple[PodFacts, ...]:
         """Pods of the node; none when the cluster did not answer."""
         return self.cluster.pods if self.cluster else ()
+
+    def backing_off(self, key: str) -> tuple[Refusal, float] | None:
+        """(what failed, until when) while a failed round, or undo, is not tried again."""
+        refusal = next((r for r in self.state.refused if r.key == key), None)
+        if refusal is None:
+            return None
+        timers = self.policy.timers
+        wait = min(timers.retry_seconds * 2 ** min(refusal.times - 1, 10), BACK_OFF_RESYNCS * timers.resync_seconds)
+        return (refusal, refusal.at + wait) if self.now < refusal.at + wait else None
 
     def with_state(self, state: NodeState) -> "Situation":
         """The same look with another state."""

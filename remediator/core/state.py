@@ -101,12 +101,16 @@ class ScaleRecord:
     observed_only: bool = False
 
 
+ROUND = "round"
+UNDO = "undo"
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """A pod (or workload) that the API refused to let us act on in this episode."""
 
     key: str
-    """Pod UID, else namespace/kind/name."""
+    """Pod UID, namespace/kind/name, or `ROUND` / `UNDO` for answers that blame no pod."""
     reason: Reason
     times: int
     at: float
@@ -153,6 +157,8 @@ class NodeState:
     isolated_at: float | None = None
     isolation_episode_id: str = ""
     release_asked_at: float | None = None
+    released_at: float | None = None
+    """When the last isolation of ours ended; an OOM-kill storm from before closes the node no more."""
     hands_off_until: float | None = None
     """A human lifted our isolation: leave the node's isolation alone until then."""
     evictions: tuple[EvictionRecord, ...] = ()

@@ -57,8 +57,11 @@ def _clean(state: NodeState, policy: Policy, now: float) -> NodeState:
     hour = policy.timers.hour_seconds
     kept = tuple(e for e in state.evictions if now - e.at < hour or e.gone_at is None)
     hands_off = state.hands_off_until
+    observing = state.mode is Mode.OBSERVE
     return replace(
         state,
+        drained=tuple(r for r in state.drained if observing or not r.observed_only),
+        scaled=tuple(r for r in state.scaled if observing or not r.observed_only),
         evictions=kept,
         outcomes=state.outcomes[-KEPT_OUTCOMES:],
         hands_off_until=hands_off if hands_off is not None and now < hands_off else None,
@@ -102,6 +105,7 @@ def _isolation(state: NodeState, node: NodeFacts, seen_at: float, policy: Policy
         return state
     lifted = replace(
         state,
+        released_at=now,
         isolation=isolation_after(state.isolation, IsolationEvent.LIFTED),
         isolated_at=None,
         isolation_episode_id="",

@@ -13,7 +13,7 @@ from remediator.core.model import Level, Mode, Phase, Verdict
 from remediator.core.plans import episode_id, make_plan
 from remediator.core.reason import Reason
 from remediator.core.situation import Situation
-from remediator.core.state import ActionKind, Notice, Outcome, Plan, Reasoned
+from remediator.core.state import ActionKind, Outcome, Plan, Reasoned
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,6 @@ class Turn:
     draft: Draft
     plan: Plan | None = None
     reasons: tuple[Reasoned, ...] = ()
-    notices: tuple[Notice, ...] = ()
     outcome: Outcome | None = None
     due_at: float | None = None
 

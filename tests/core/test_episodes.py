@@ -1,5 +1,6 @@
 """Episodes over time: crashes, refusals, approval, escalation, cooldown, stand-down, release."""
 
+import itertools
 from collections import Counter
 from dataclasses import replace
 
@@ -20,7 +21,7 @@ from remediator.core.model import (
     Verdict,
 )
 from remediator.core.planner import decide
-from remediator.core.policy import Timers
+from remediator.core.policy import Safeguards, Timers
 from remediator.core.reason import Reason
 from remediator.core.state import (
     Action,
@@ -455,3 +456,99 @@ def test_workload_evicted_elsewhere_is_left_alone() -> None:
     rows = {r.pod: r for r in world.decisions[-1].ranking}
     assert rows["spark-2"].reason is Reason.WORKLOAD_COOLDOWN
     assert evicted(world) == ["shipper-1"]
+
+
+@pytest.mark.parametrize("kind", [ActionKind.EVICT, ActionKind.CORDON])
+def test_a_failing_act_is_tried_again_ever_more_slowly(kind: ActionKind) -> None:
+    """Forbidden: 5 s, 10 s, 20 s … up to a minute, never in a hot loop."""
+    tried: list[float] = []
+    world = World.storm(RED_GIB)
+
+    def fail(action: Action) -> tuple[ActionStatus, Reason] | None:
+        if action.kind is not kind:
+            return None
+        tried.append(world.now)
+        return ActionStatus.FAILED, Reason.FORBIDDEN
+
+    world.responder = fail
+    world.run(200, every=1)
+    gaps = [after - before for before, after in itertools.pairwise(tried)]
+    assert gaps[0] >= 5 and all(later >= earlier - 1 for earlier, later in itertools.pairwise(gaps))
+    assert len(tried) < 10
+    assert Reason.FORBIDDEN in reasons(world)
+
+
+def test_failing_undo_backs_off_too() -> None:
+    """An uncordon that is refused is asked again later, not at once."""
+    tried: list[float] = []
+    world = World.storm(RED_GIB, policy=storm_policy(release="auto"))
+    world.run(300)
+
+    def fail(action: Action) -> tuple[ActionStatus, Reason] | None:
+        if action.kind is not ActionKind.UNCORDON:
+            return None
+        tried.append(world.now)
+        return ActionStatus.FAILED, Reason.API_ERROR
+
+    world.responder = fail
+    world.run(200, every=1)
+    assert 1 < len(tried) < 10
+
+
+def test_a_repeat_is_answered_with_the_episode() -> None:
+    """A second alert while the first is handled names the episode; a resolved one changes nothing."""
+    world = World.storm(RED_GIB)
+    world.step(Signal(SignalKind.ALERT, "n1"))
+    world.now += 1
+    world.step(Signal(SignalKind.ALERT, "n1"))
+    handled = [r for r in world.decisions[-1].reasons if r.reason is Reason.ALREADY_HANDLED]
+    assert [world.state.episode_id in r.detail for r in handled] == [True]
+    world.step(Signal(SignalKind.ALERT, "n1", firing=False))
+    assert Reason.RESOLVED in reasons(world)
+
+
+def test_early_warnings_are_told_once_on_a_green_node() -> None:
+    """Repeats of the same alert are not news; a new one is."""
+    world = World.storm(0.0)
+    for starts_at in ("a", "a", "b"):
+        world.step(Signal(SignalKind.ALERT, "n1", "NodeSwapGrowing", starts_at=starts_at))
+    assert [n.key for n in world.notices] == ["early:NodeSwapGrowing:a", "early:NodeSwapGrowing:b"]
+
+
+def test_from_observe_to_enforce_nothing_observed_is_taken_for_real() -> None:
+    """An isolation and drains that were only recorded do not outlive observe mode."""
+    world = World.storm(RED_GIB, policy=storm_policy(mode=Mode.OBSERVE))
+    world.step()
+    assert (world.isolation, world.state.isolation_observed) == (Isolation.CORDONED_BY_US, True)
+    world.spec = OperatorSpec(mode=Mode.ENFORCE)
+    world.run(700)
+    assert world.kinds()[:3] == ["cordon", "taint", "evict:spark-1"]
+
+
+def test_rounds_of_red_stop_at_three() -> None:
+    """Three rounds an episode, at most three pods each."""
+    world = World.storm(RED_GIB)
+    found, _ = world.pods["uid-spark-1"]
+    for i in range(20):
+        name = f"job{i}-1"
+        ref = replace(found.workload, name=f"job{i}") if found.workload else None
+        world.pods[f"uid-{name}"] = (replace(found, namespace=f"b{i}", name=name, uid=f"uid-{name}", workload=ref), 1.2)
+    world.level = Level.RED
+    world.other_gib = 2.0
+    del world.pods["uid-spark-1"], world.pods["uid-spark-2"]
+    world.policy = storm_policy(safe_used_ratio=0.3)
+    world.run(280)
+    assert len(evicted(world)) == 9
+    assert world.state.phase is Phase.ESCALATED
+
+
+def test_yellow_after_a_round_keeps_the_episode_open() -> None:
+    """Escalation and further rounds belong to the same episode until the node is GREEN."""
+    world = World.storm(RED_GIB, policy=storm_policy(safe_used_ratio=0.8, safeguards=Safeguards(min_pod_share_ratio=0)))
+    world.run(90)
+    assert (world.state.phase, bool(world.state.episode_id)) == (Phase.WATCHING, True)
+    episode = world.state.episode_id
+    world.other_gib += 8
+    world.level = Level.RED
+    world.run(5)
+    assert world.state.episode_id == episode and world.state.rounds == 2
