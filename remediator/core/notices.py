@@ -155,6 +155,10 @@ def _outcome(turn: Turn) -> Iterator[Notice]:
 
 def _held(s: Situation, reasons: tuple[Reasoned, ...]) -> Iterator[Notice]:
     """Why nothing is done about a node under pressure, or about one that nobody sees."""
+    for reason in reasons:
+        if reason.reason in (Reason.LEDGER_UNKNOWN, Reason.STRATEGY_REFUSED):
+            title = f"Node {s.node}: {SENTENCES[reason.reason]}"
+            yield Notice(f"held:{reason.reason}", "warning", title, reason.detail)
     blind = isinstance(s.observation.memory, Unknown)
     if not blind and s.level < Level.ORANGE:
         return

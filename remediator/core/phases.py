@@ -135,16 +135,25 @@ KIND_STOPS: Mapping[ActionKind, Stops] = {
 def acting(s: Situation) -> Turn:
     """A plan was being performed when somebody died: go on with what is left of it, or call it done."""
     plan = s.state.plan
+    if s.cluster is None:  # nobody can say yet who has left
+        return held_back(s, draft(s), due_at=s.now + s.policy.timers.gone_poll_seconds)
     if plan is None or s.now >= plan.expires_at:
         return _finished(s)
-    s = s.with_state(recovered_progress(s.state, s.now))
-    s = s.with_state(_crash_evictions(s, plan))
     left = left_of(plan, s.state.results, s.pods)
     d = draft(s, plan_id=plan.id)
     allowed = tuple(a for a in left.actions if not KIND_STOPS[a.kind] & d.stopped.stops)
-    if not allowed or s.cluster is None:
+    if not allowed:
         return _finished(s)
     return Turn(s, Verdict.ALLOW, d, plan=replace(left, actions=allowed, substitutes=False), due_at=s.now)
+
+
+def after_a_crash(s: Situation) -> Situation:
+    """Found in ACTING: somebody died. What he had done, or may have done, becomes fact before all else."""
+    plan = s.state.plan
+    if s.state.phase is not Phase.ACTING or plan is None or s.cluster is None:
+        return s
+    s = s.with_state(recovered_progress(s.state, s.now))
+    return s.with_state(_crash_evictions(s, plan))
 
 
 def _crash_evictions(s: Situation, plan: Plan) -> NodeState:

@@ -10,7 +10,7 @@ from remediator.core.guards import Stops
 from remediator.core.isolation import follow, undo_actions
 from remediator.core.model import Isolation, Level, Mode, Phase, Signal, SignalKind, Verdict
 from remediator.core.notices import notices_of, remembered
-from remediator.core.phases import HANDLERS, stand_down
+from remediator.core.phases import HANDLERS, after_a_crash, stand_down
 from remediator.core.plans import make_plan, next_action
 from remediator.core.policy import Policy
 from remediator.core.reason import SENTENCES, Reason
@@ -44,7 +44,7 @@ def decide(state: NodeState, signal: Signal, observation: Observation, policy: P
     Raises nothing on any observation: Unknown sources hold back what needs them.
     """
     s = survey(track(state, observation, policy, now), signal, observation, policy, now)
-    s = s.with_state(follow(s))
+    s = after_a_crash(s.with_state(follow(s)))
     turn = stand_down(s) or HANDLERS[s.state.phase](s)
     turn = _with_undo(turn)
     return _decision(state, turn)

@@ -45,10 +45,9 @@ def propose(s: Situation) -> Turn:
 
 def needs_human(s: Situation, d: Draft) -> bool:
     """Approve mode, an open circuit breaker, or an escalated episode."""
-    if s.observing:
-        return False
-    unattended = not Stops.UNATTENDED & d.stopped.stops
-    return s.mode is Mode.APPROVE or s.state.phase is Phase.ESCALATED or not unattended
+    if s.state.phase is Phase.ESCALATED:
+        return True
+    return not s.observing and (s.mode is Mode.APPROVE or bool(Stops.UNATTENDED & d.stopped.stops))
 
 
 def with_episode(s: Situation) -> Situation:
