@@ -81,18 +81,19 @@ def replicas(profile: Profile, lookups: Lookups) -> Reasoned | None:
 
 
 def workload_cooldown(profile: Profile, lookups: Lookups) -> Reasoned | None:
-    """Disturbed a moment ago, here or elsewhere."""
+    """Disturbed a moment ago, here or elsewhere; or moved here by us, memory and all."""
     situation, pod = lookups.situation, profile.pod
-    earlier = lookups.evictions.get(str(pod.workload or pod.key), ())
-    recent = [e for e in earlier if situation.now - e.at < situation.policy.timers.workload_cooldown_seconds]
-    if not recent:
+    earlier, timers = lookups.evictions.get(str(pod.workload or pod.key), ()), situation.policy.timers
+    last = max(earlier, key=lambda e: e.at, default=None)
+    if last is None:
         return None
-    last = max(recent, key=lambda e: e.at)
-    left = last.at + situation.policy.timers.workload_cooldown_seconds - situation.now
-    said = f"{last.pod} of it was evicted from {last.node} {duration(situation.now - last.at)} ago"
-    if last.node != situation.node and pod.created_at >= last.at:
+    ago = situation.now - last.at
+    said = f"{last.pod} of it was evicted from {last.node} {duration(ago)} ago"
+    successor = last.node != situation.node and pod.created_at >= last.at
+    if successor and ago < timers.moved_seconds:
         return Reasoned(Reason.MOVED_NOT_FREED, f"{said}: this successor brought its memory along")
-    return Reasoned(Reason.WORKLOAD_COOLDOWN, f"{said}; left alone for another {duration(left)}")
+    left = timers.workload_cooldown_seconds - ago
+    return Reasoned(Reason.WORKLOAD_COOLDOWN, f"{said}; left alone for another {duration(left)}") if left > 0 else None
 
 
 def being_evicted(profile: Profile, lookups: Lookups) -> Reasoned | None:

@@ -29,11 +29,6 @@ class Draft:
     due_at: float | None = None
     """When time alone will allow more (evict_after_seconds, drain grace)."""
 
-    @property
-    def releases(self) -> bool:
-        """Whether pods would end."""
-        return any(action.kind in (ActionKind.EVICT, ActionKind.SCALE) for action in self.actions)
-
 
 def draft(s: Situation, *, plan_id: str = "", gate: Reasoned | None = None) -> Draft:
     """The draft; `gate` holds evictions back for a reason of the phase (settling, cooling down)."""

@@ -4,11 +4,10 @@ Resolution: `NodeRemediation.spec.mode`, then the node's label, then the policy'
 An unreadable label falls to `observe`, never to something more.
 """
 
-from collections.abc import Mapping
 from itertools import pairwise
 
 from remediator.core.figures import duration
-from remediator.core.model import ClusterFacts, Mode, NodeFacts, Unknown
+from remediator.core.model import ClusterFacts, Mode, NodeFacts
 from remediator.core.policy import Policy
 from remediator.core.state import FleetFacts, Observation, Outcome, OutcomeKind
 
@@ -60,8 +59,3 @@ def breaker_sentence(until: float, now: float) -> str:
         "two episodes within an hour freed nothing, rebounded, or moved the pressure: "
         f"a human approves each plan for another {duration(until - now)}"
     )
-
-
-def known_levels(fleet: FleetFacts) -> Mapping[str, int] | None:
-    """Levels of all nodes, or None when nobody could tell."""
-    return None if isinstance(fleet.levels, Unknown) else fleet.levels
