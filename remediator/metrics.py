@@ -34,3 +34,9 @@ INTENTS_LOST = Counter(
     "remediator_intents_lost_total", "Plans not performed because their intent could not be written"
 )
 AUDIT_LOST = Counter("remediator_audit_lost_total", "Audit lines that could not be written")
+KUBERNETES_ERRORS = Counter(
+    "remediator_kubernetes_errors_total", "Answers of the API server that were no success; 0: none came", ["status"]
+)
+SOURCE_UP = Gauge("remediator_source_up", "1 when the last answer of an outside system was usable", ["source"])
+NOTICES_DROPPED = Counter("remediator_notices_dropped_total", "Notifications that found the queue full", ["target"])
+NOTICES_FAILED = Counter("remediator_notices_failed_total", "Notifications that a target did not take", ["target"])

@@ -8,6 +8,7 @@ never need to know one another. A source that cannot answer returns `Unknown`; o
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from remediator.core.fences import RecordConflictError
 from remediator.core.model import (
     ClusterFacts,
     Level,
@@ -90,10 +91,6 @@ class Record(Protocol):
         """The fence; empty when the object does not exist yet."""
 
 
-class RecordConflictError(Exception):
-    """Somebody else wrote the record since it was loaded: another replica acts, this one stops."""
-
-
 class Records(Protocol):
     """Durable state of the nodes (adapters/records.py)."""
 
@@ -121,7 +118,7 @@ class Audit(Protocol):
     """The file of what was decided, intended and done (adapters/audit.py)."""
 
     def write(self, record: Mapping[str, object]) -> None:
-        """One line, flushed; raises AuditUnavailable when it cannot be kept, and then nothing may be done."""
+        """One line, flushed; raises AuditUnavailableError when it cannot be kept, and then nothing may be done."""
 
 
 class Notifier(Protocol):
@@ -136,3 +133,6 @@ class Events(Protocol):
 
     def emit(self, kind: str, name: str, namespace: str, uid: str, reason: str, message: str, warning: bool) -> None:
         """Tell an object's watchers; never raises."""
+
+
+__all__ = ["RecordConflictError"]

@@ -1,0 +1,50 @@
+"""May we do what the mode needs? Asked of the API server itself (SelfSubjectAccessReview)."""
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from remediator.adapters.kubernetes_api import KubernetesApi, KubernetesError
+
+Json = dict[str, Any]
+_KEEP_SECONDS = 60.0
+
+
+class Rights:
+    """Checks a set of RBAC rules against what we are allowed; answers are kept for a minute."""
+
+    def __init__(self, api: KubernetesApi, rules: Iterable[Json], namespace: str) -> None:
+        self._api, self._rules, self._namespace = api, tuple(rules), namespace
+        self._asked_at, self._missing = float("-inf"), ""
+
+    def ready(self) -> str:
+        """Empty when all is allowed, else the first right that is missing."""
+        if time.monotonic() - self._asked_at >= _KEEP_SECONDS:
+            try:
+                self._missing = next(self._denied(), "")
+            except KubernetesError as error:
+                return f"rights cannot be asked for: {error}"
+            self._asked_at = time.monotonic() if not self._missing else float("-inf")
+        return self._missing
+
+    def _denied(self) -> Iterator[str]:
+        for rule in self._rules:
+            for group in rule["apiGroups"]:
+                for resource in rule["resources"]:
+                    for verb in rule["verbs"]:
+                        if not self._allowed(verb, group, resource, rule):
+                            named = f"{resource}.{group}" if group else resource
+                            yield f"the service account may not {verb} {named}: see the chart's ClusterRole"
+
+    def _allowed(self, verb: str, group: str, resource: str, rule: Json) -> bool:
+        plural, _, subresource = resource.partition("/")
+        attributes = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
+        if rule.get("namespaced"):
+            attributes["namespace"] = self._namespace
+        body = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+        answer = self._api.write(self._api.authorization.create_self_subject_access_review, body)
+        return bool((answer.get("status") or {}).get("allowed"))
