@@ -1,11 +1,19 @@
-"""The shipped rules, rendered for a stack: level profile, join to the node, thresholds, pace.
+"""The rule files and the Alertmanager route, rendered from `rules/`: one source for chart, drill and users.
 
-One source: rules/*.yaml are real rule files (profile graded, `node` label, production pace). Rendering selects and
-transforms them; there is no second copy of any rule. Nothing is evaluated here: levels belong to PromQL.
+Only text is made here. Nothing is measured, compared or decided: that is PromQL's part, in `rules/`.
 """
 
-from remediator.rulefiles.alertmanager import alertmanager_config
-from remediator.rulefiles.joins import NODE_JOINS
-from remediator.rulefiles.rendering import PROFILES, RulesError, render
+from remediator.rulefiles.options import LEVELS, NODE_JOINS, PROFILES, RuleOptionError, RuleOptions, options_from
+from remediator.rulefiles.rendering import render
+from remediator.rulefiles.route import alertmanager_config
 
-__all__ = ["NODE_JOINS", "PROFILES", "RulesError", "alertmanager_config", "render"]
+__all__ = [
+    "LEVELS",
+    "NODE_JOINS",
+    "PROFILES",
+    "RuleOptionError",
+    "RuleOptions",
+    "alertmanager_config",
+    "options_from",
+    "render",
+]

@@ -1,133 +1,96 @@
-"""Rule files for a stack, from rules/*.yaml: select the profile, join, re-pace, set thresholds, merge groups."""
+"""The files of `rules/`, changed to what was chosen: profile, join, thresholds, scrape interval, time scale.
 
-from collections.abc import Mapping
+With the defaults they come out as they lie there, comments and all; otherwise their rules do, under a line that says
+what was chosen. Windows and durations are read from the rules themselves and never repeated here.
+"""
+
+import dataclasses
+from collections.abc import Iterator
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import yaml
 
-from remediator.rulefiles.joins import MAP_RULE, NODE_JOINS, joined
-from remediator.rulefiles.pace import milliseconds, scaled_duration, scaled_expression, scaled_rule
+from remediator.rulefiles.joining import joined, pod_node_map
+from remediator.rulefiles.options import RuleOptions, options_from
+from remediator.rulefiles.profiling import profiled, score_as_ratio, with_arc
+from remediator.rulefiles.timing import interval, timed
 
-PROFILES = ("graded", "sentinel", "score")
-RUNBOOK_URL = "https://github.com/remediator/remediator/blob/main/docs/runbook.md"
-_LEVELS = ("yellow", "orange", "red")
-_SHIPPED_INTERVAL_MS = 5000
-
-
-class RulesError(Exception):
-    """A setting that makes no rules; names the option and the fix."""
+Rule = dict[str, Any]
 
 
-def rules_directory() -> Path:
-    """Where the shipped rule files are: in the package, else beside it in a checkout."""
-    packaged = Path(str(resources.files("remediator"))) / "rules"
-    return packaged if packaged.is_dir() else Path(str(resources.files("remediator"))).parent / "rules"
+def shipped_files(*, pod_series: bool = False) -> dict[str, str]:
+    """Name -> text of the rule files as they lie in `rules/`, with or without the opt-in pod series."""
+    root = resources.files("remediator.rulefiles") / "shipped"
+    found = [item for item in root.iterdir() if item.name.endswith(".yaml")]
+    if pod_series:
+        found += [item for item in (root / "optional").iterdir() if item.name.endswith(".yaml")]
+    return {item.name: item.read_text(encoding="utf-8") for item in sorted(found, key=lambda item: item.name)}
 
 
-def render(
-    profile: str = "graded",
-    node_join: str = "node",
-    time_scale: float = 1.0,
-    scrape_interval: str = "5s",
-    thresholds: Mapping[str, float] | None = None,
-    runbook_url: str = RUNBOOK_URL,
-) -> dict[str, str]:
-    """File name -> YAML text.
+def render(profile: str = "graded", node_join: str = "node", time_scale: float = 1.0, **more: Any) -> dict[str, str]:
+    """File name -> YAML text of Prometheus rule files (>= 2.42); further arguments are fields of RuleOptions.
 
-    `thresholds` maps `level/edge` (`red/enter`) to a ratio and replaces the profile's static ones. `time_scale`
-    divides every duration (drills); `scrape_interval` stretches all windows when scrapes are slower than 5 s.
-    Raises RulesError.
+    Raises RuleOptionError naming the option and the fix.
     """
-    _check(profile, node_join, time_scale, thresholds or {})
-    stretch = milliseconds(scrape_interval) / _SHIPPED_INTERVAL_MS
-    if stretch <= 0:
-        raise RulesError(f"--scrape-interval {scrape_interval}: give a duration, for example 5s or 15s")
-    groups: dict[str, dict[str, Any]] = {}
-    for path in sorted(rules_directory().glob("*.yaml")):
-        if path.name.startswith("30-levels-") and path.name != f"30-levels-{profile}.recording.yaml":
-            continue
-        for group in yaml.safe_load(path.read_text(encoding="utf-8"))["groups"]:
-            kept = groups.setdefault(group["name"], {**group, "rules": []})
-            kept["rules"] += [_rule(rule, node_join, thresholds or {}, runbook_url) for rule in group["rules"]]
-    if node_join == "kube_pod_info":
-        groups["node-memory"]["rules"].insert(0, MAP_RULE)
-    paced = [_paced(group, time_scale, max(1.0, stretch)) for group in groups.values()]
-    return {"remediator.rules.yaml": _dump({"groups": paced})}
+    options = options_from(profile=profile, node_join=node_join, time_scale=time_scale, **more)
+    files = shipped_files(pod_series=options.pod_series)
+    if options == RuleOptions(pod_series=options.pod_series):
+        return files
+    return {name: _header(options) + _dump(_document(yaml.safe_load(text), options)) for name, text in files.items()}
 
 
-def _check(profile: str, node_join: str, time_scale: float, thresholds: Mapping[str, float]) -> None:
-    if profile not in PROFILES:
-        raise RulesError(f"--profile {profile}: choose one of {', '.join(PROFILES)}")
-    if node_join not in NODE_JOINS:
-        raise RulesError(f"--node-join {node_join}: choose one of {', '.join(NODE_JOINS)}")
-    if time_scale <= 0:
-        raise RulesError(f"--time-scale {time_scale}: give a number above 0; 1 is the production pace")
-    known = {f"{level}/{edge}" for level in _LEVELS for edge in ("enter", "exit")}
-    if unknown := sorted(set(thresholds) - known):
-        raise RulesError(f"--threshold {unknown[0]}: know only {', '.join(sorted(known))}")
-    given = {**_static(profile), **thresholds}
-    for edge in ("enter", "exit"):
-        ladder = [given[f"{level}/{edge}"] for level in _LEVELS]
-        if ladder != sorted(ladder) or len(set(ladder)) < len(ladder):
-            told = ", ".join(f"{level} {value:g}" for level, value in zip(_LEVELS, ladder, strict=True))
-            raise RulesError(f"--threshold: {edge} thresholds must rise from yellow to red, not {told}")
-    for level in _LEVELS:
-        enter, leave = given[f"{level}/enter"], given[f"{level}/exit"]
-        if not 0 < leave < enter <= 1:
-            raise RulesError(
-                f"--threshold {level}: exit ({leave:g}) must be below enter ({enter:g}), both between 0 and 1"
-            )
+def _document(document: dict[str, Any], options: RuleOptions) -> dict[str, Any]:
+    groups = []
+    for group in document["groups"]:
+        rules = [timed(rule, options) for rule in _rules(group, options)]
+        groups.append({"name": group["name"], "interval": interval(group["interval"], options), "rules": rules})
+    return {"groups": groups}
 
 
-def _static(profile: str) -> dict[str, float]:
-    """The profile's own thresholds, as its file has them."""
-    text = (rules_directory() / f"30-levels-{profile}.recording.yaml").read_text(encoding="utf-8")
-    return {
-        f"{rule['labels']['level']}/{rule['labels']['edge']}": float(rule["expr"].removeprefix("vector(").rstrip(")"))
-        for group in yaml.safe_load(text)["groups"]
-        for rule in group["rules"]
-        if rule.get("record") == "memory_pressure:threshold:ratio"
+def _rules(group: dict[str, Any], options: RuleOptions) -> Iterator[Rule]:
+    if group["name"] == "node-memory" and options.node_join == "kube_pod_info":
+        yield pod_node_map()
+    if group["name"] == "koordinator-strategies":
+        yield from _strategy_defaults(options)
+    for rule in group["rules"]:
+        yield _placed(joined(with_arc(profiled(rule, options), options), options), options)
+        if rule.get("record") == "node:memory_pressure:score" and options.profile == "score":
+            yield score_as_ratio()
+
+
+def _strategy_defaults(options: RuleOptions) -> Iterator[Rule]:
+    for strategy, ratio in options.strategies.items():
+        yield {
+            "record": "memory_pressure:strategy_threshold:ratio",
+            "labels": {"strategy": strategy},
+            "expr": f"vector({ratio:g})",
+        }
+
+
+def _placed(rule: Rule, options: RuleOptions) -> Rule:
+    """The alert's static namespace, and where its runbook is."""
+    if "alert" not in rule:
+        return rule
+    _, _, heading = rule["annotations"]["runbook_url"].partition("#")
+    return rule | {
+        "labels": rule["labels"] | {"namespace": options.namespace},
+        "annotations": rule["annotations"] | {"runbook_url": f"{options.runbook_url}#{heading}"},
     }
 
 
-def _rule(rule: dict[str, Any], node_join: str, thresholds: Mapping[str, float], runbook_url: str) -> dict[str, Any]:
-    changed = {**rule, "expr": joined(rule["expr"], node_join)}
-    if rule.get("record") == "memory_pressure:threshold:ratio":
-        key = f"{rule['labels']['level']}/{rule['labels']['edge']}"
-        if key in thresholds:
-            changed["expr"] = f"vector({thresholds[key]:g})"
-    if "annotations" in rule:
-        heading = rule["annotations"]["runbook_url"].lower()
-        changed["annotations"] = {**rule["annotations"], "runbook_url": f"{runbook_url}#{heading}"}
-    return changed
-
-
-def _paced(group: dict[str, Any], scale: float, stretch: float) -> dict[str, Any]:
-    """The group faster by `scale`, with sample-bound windows stretched for slow scrapes."""
-    rules = [scaled_rule(_stretched(rule, stretch), scale) for rule in group["rules"]]
-    interval = scaled_duration(group["interval"], scale / stretch)
-    return {**group, "interval": interval, "rules": rules}
-
-
-def _stretched(rule: dict[str, Any], stretch: float) -> dict[str, Any]:
-    """Bridges and short rates must hold four scrapes; durations of levels stay, with fewer points in them."""
-    if stretch == 1:
-        return rule
-    expression = rule["expr"].replace("[20s]", scaled_expression("[20s]", 1 / stretch))
-    for window, points in (("120s", 24), ("60s", 12), ("30s", 6), ("15s", 3), ("5s", 1)):
-        fewer = max(1, int(points / stretch))
-        expression = expression.replace(f"[{window}]) >= {points}", f"[{window}]) >= {fewer}")
-    expression = expression.replace("[1m]", scaled_expression("[1m]", 1 / stretch) if stretch > 3 else "[1m]")
-    return {**rule, "expr": expression}
+def _header(options: RuleOptions) -> str:
+    changed = {
+        field.name: getattr(options, field.name)
+        for field in dataclasses.fields(options)
+        if getattr(options, field.name) != getattr(RuleOptions(), field.name)
+    }
+    chosen = " ".join(f"{name}={value}" for name, value in changed.items())
+    return f"# Rendered by `remediator rules`, do not edit: {chosen}\n"
 
 
 class _Dumper(yaml.SafeDumper):
-    """Multi-line expressions as blocks, so that people can read them; no aliases."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
+    """Expressions of several lines stay readable."""
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
@@ -139,5 +102,4 @@ _Dumper.add_representer(str, _text)
 
 
 def _dump(document: dict[str, Any]) -> str:
-    text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=120)
-    return text
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True)
