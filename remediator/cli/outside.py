@@ -1,29 +1,136 @@
-"""Placeholder."""
+"""Every outside system, connected from settings: the one place where adapters' constructors are called.
 
-from collections.abc import Mapping
+`reads_only` (explain) connects the readers alone: whatever would write is replaced by something that refuses to.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import click
+from kubernetes.config.config_exception import ConfigException
+
+from remediator.adapters import actuator, audit, cluster, events, leases, notifier, records
+from remediator.adapters.actuator import KubernetesActuator, RecordingActuator
+from remediator.adapters.alertmanager import AlertmanagerSilences
+from remediator.adapters.cluster import KubernetesCluster
+from remediator.adapters.kubernetes_api import KubernetesApi, configuration
+from remediator.adapters.prometheus import PrometheusMetrics
+from remediator.adapters.records import NodeRemediationRecords
+from remediator.adapters.rights import Rights
 from remediator.config import Settings
+from remediator.core.model import Mode
 from remediator.core.policy import Policy
+from remediator.core.state import Notice
 from remediator.reconciler import Ports
-from remediator.reconciler.ports import Audit, Events, Notifier
+from remediator.reconciler.ports import Actuator, Audit, Events, Leases, Notifier
 from remediator.web.services import Check
 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """Every adapter, connected."""
+    """The ports, what is told through, and how to ask whether all of it is there."""
 
     ports: Ports
     audit: Audit
     events: Events
     notifier: Notifier
     ready_checks: Mapping[str, Check] = field(default_factory=dict)
+    closers: tuple[Callable[[], None], ...] = ()
 
     def close(self) -> None:
-        """Flush."""
+        """Send and flush what waits."""
+        for close in self.closers:
+            close()
 
 
 def connect(settings: Settings, policy: Policy, *, reads_only: bool) -> Outside:
-    """Connect."""
-    raise NotImplementedError
+    """Adapters for these settings. A ClickException says what is wrong with the kubeconfig."""
+    try:
+        api = KubernetesApi(configuration(settings.kubeconfig))
+    except ConfigException as error:
+        where = f"--kubeconfig {settings.kubeconfig}" if settings.kubeconfig else "the pod's service account"
+        hint = "" if settings.kubeconfig else "; outside of a cluster name a file with --kubeconfig"
+        raise click.ClickException(f"{where} cannot be used: {error}{hint}") from error
+    readers = _Readers(
+        PrometheusMetrics(settings.prometheus_url, speed=settings.speed),
+        KubernetesCluster(api, speed=settings.speed),
+        AlertmanagerSilences(settings.alertmanager_urls),
+        NodeRemediationRecords(api),
+    )
+    return _only_reading(readers) if reads_only else _acting(readers, api, settings, policy)
+
+
+@dataclass(frozen=True, slots=True)
+class _Readers:
+    metrics: PrometheusMetrics
+    cluster: KubernetesCluster
+    silences: AlertmanagerSilences
+    records: NodeRemediationRecords
+
+    def ports(self, kept: Leases, hands: Mapping[Mode, Actuator]) -> Ports:
+        return Ports(self.metrics, self.cluster, self.silences, self.records, kept, hands)
+
+
+def _acting(readers: _Readers, api: KubernetesApi, settings: Settings, policy: Policy) -> Outside:
+    recording, real = RecordingActuator(), KubernetesActuator(api, policy.taint)
+    hands: dict[Mode, Actuator] = {
+        Mode.OFF: recording,
+        Mode.OBSERVE: recording,
+        Mode.APPROVE: real,
+        Mode.ENFORCE: real,
+    }
+    lines = audit.JsonLinesAudit(settings.audit_dir, settings.identity)
+    told = events.KubernetesEvents(api, settings.namespace, settings.identity)
+    people = notifier.LogNotifier()
+    rights = Rights(api, _rules(policy), settings.namespace)
+    return Outside(
+        ports=readers.ports(leases.KubernetesLeases(api, settings.namespace, settings.identity), hands),
+        audit=lines,
+        events=told,
+        notifier=people,
+        ready_checks={
+            "prometheus": readers.metrics.ready,
+            "alertmanager": readers.silences.ready,
+            "cluster": readers.cluster.ready,
+            "records": readers.records.ready,
+            "rights": rights.ready,
+            "audit": lines.ready,
+        },
+        closers=(told.close, people.close, lines.close),
+    )
+
+
+def _rules(policy: Policy) -> list[dict[str, object]]:
+    """What the service account must be allowed in this policy's modes; observe needs no right to act."""
+    modes = {policy.mode, *(rule.mode for rule in policy.mode_rules)}
+    rules = [*cluster.RBAC_RULES, *records.RBAC_RULES, *leases.RBAC_RULES, *events.RBAC_RULES]
+    if modes & {Mode.APPROVE, Mode.ENFORCE}:
+        rules += actuator.RBAC_RULES
+        if any(row.scale_on_pressure is not None for row in policy.business):
+            rules += actuator.SCALE_RBAC_RULES
+    return rules
+
+
+def _only_reading(readers: _Readers) -> Outside:
+    nobody = _Nobody()
+    return Outside(readers.ports(nobody, {}), nobody, nobody, nobody)
+
+
+class _Nobody:
+    """Stands where something would write: it never holds a lease, keeps a line, or tells anybody."""
+
+    def acquire(self, name: str) -> bool:
+        """No."""
+        return False
+
+    def release(self, name: str) -> None:
+        """Nothing is held."""
+
+    def write(self, record: Mapping[str, object]) -> None:
+        """Not kept."""
+
+    def notify(self, notice: Notice, context: Mapping[str, object]) -> None:
+        """Nobody is told."""
+
+    def emit(self, kind: str, name: str, namespace: str, uid: str, reason: str, message: str, warning: bool) -> None:
+        """Nobody is told."""

@@ -8,7 +8,7 @@ never need to know one another. A source that cannot answer returns `Unknown`; o
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from remediator.core.fences import RecordConflictError
+from remediator.core.fences import AuditUnavailableError, RecordConflictError
 from remediator.core.model import (
     ClusterFacts,
     Level,
@@ -20,6 +20,8 @@ from remediator.core.model import (
     Unknown,
 )
 from remediator.core.state import Action, ActionResult, NodeState, Notice, OperatorSpec
+
+__all__ = ["AuditUnavailableError", "RecordConflictError"]
 
 
 class Metrics(Protocol):
