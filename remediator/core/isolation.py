@@ -24,6 +24,8 @@ def is_calm(s: Situation) -> bool:
 def follow(s: Situation) -> NodeState:
     """Isolation after this look: CALM makes it releasable, pressure takes that back."""
     state = s.state
+    if s.signal.kind is SignalKind.RELEASE and state.isolation is not Isolation.NONE:
+        state = replace(state, release_granted=_grant(state))
     if state.isolation is Isolation.CORDONED_BY_US and is_calm(s):
         after = isolation_after(state.isolation, IsolationEvent.CALM)
         return replace(state, isolation=after, release_asked_at=s.now)
@@ -34,11 +36,15 @@ def follow(s: Situation) -> NodeState:
 
 
 def release_granted(s: Situation) -> bool:
-    """By policy, by `spec.release`, or by the operator's signal."""
-    if s.policy.release == "auto" or s.signal.kind is SignalKind.RELEASE:
+    """By policy, by `spec.release`, or by an operator's signal, now or earlier."""
+    if s.policy.release == "auto":
         return True
-    granted = s.observation.spec.release
-    return bool(granted) and granted == s.state.isolation_episode_id
+    return _grant(s.state) in (s.observation.spec.release, s.state.release_granted)
+
+
+def _grant(state: NodeState) -> str:
+    """What a grant must name: the episode that closed the node."""
+    return state.isolation_episode_id or "unknown"
 
 
 def undo_actions(s: Situation) -> tuple[Action, ...]:

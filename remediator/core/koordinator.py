@@ -93,6 +93,24 @@ def requested(pods: Iterable[PodFacts], resource: str, priority_threshold: int) 
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """One class's ledger on one node, for the gauges (bytes); `present` tells absent from zero."""
+
+    resource: str
+    present: bool
+    allocatable_bytes: int
+    requested_bytes: int
+
+
+def ledgers(node: NodeFacts, pods: Iterable[PodFacts], policy: Policy) -> tuple[Ledger, ...]:
+    """Both ledgers of a node, as MemoryAllocatableEvict sees them (all classes when it is not set up)."""
+    most = merged(policy.koordinator, node.labels).allocatable_evict_priority_threshold
+    pods, found = tuple(pods), node.extended_allocatable
+    limit = 7999 if most is None else most
+    return tuple(Ledger(r, r in found, found.get(r, 0), requested(pods, r, limit)) for r in LEDGERS)
+
+
 def ledger_release(
     allocatable_bytes: int,
     requested_bytes: int,

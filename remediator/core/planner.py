@@ -6,6 +6,7 @@ Composes tracking, the phase's handler, undo and notices. Pure: the same argumen
 
 from dataclasses import replace
 
+from remediator.core.figures import duration
 from remediator.core.guards import Stops
 from remediator.core.isolation import follow, undo_actions
 from remediator.core.model import Isolation, Level, Mode, Phase, Signal, SignalKind, Verdict
@@ -90,6 +91,9 @@ def _decision(before: NodeState, turn: Turn) -> Decision:
 
 def _answer(before: NodeState, s: Situation) -> tuple[Reasoned, ...]:
     """What became of the nudge itself: repeats and resolved alerts change nothing by themselves."""
+    if s.signal.kind is SignalKind.RELEASE and s.state.isolation is Isolation.CORDONED_BY_US:
+        calm = duration(s.policy.timers.calm_seconds)
+        return (Reasoned(Reason.NOT_CALM_YET, f"released once it has been GREEN for {calm}"),)
     if s.signal.kind is not SignalKind.ALERT:
         return ()
     if not s.signal.firing:

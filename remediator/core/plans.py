@@ -62,8 +62,17 @@ def intersection(approved: Plan, fresh: Iterable[Action]) -> Plan:
 
 
 def left_of(plan: Plan, results: Iterable[tuple[str, ActionStatus, Reason]], pods: Iterable[PodFacts]) -> Plan:
-    """The steps still to be done after a crash: a pod that is gone or terminating counts as done."""
-    final = {key for key, status, _ in results if status is not ActionStatus.RETRY_LATER}
+    """The steps still to be done after a crash: a pod that is gone or terminating counts as done.
+
+    Closing the node is done again unless it surely was: it may be repeated, and evictions need it.
+    """
+    answers = {key: status for key, status, _ in results}
+    closing = {action.key for action in plan.actions if action.kind in ISOLATING}
+    final = {
+        key
+        for key, status in answers.items()
+        if status is ActionStatus.DONE or (key not in closing and status is not ActionStatus.RETRY_LATER)
+    }
     alive = {pod.uid for pod in pods if pod.terminating_since is None}
     left = tuple(
         action for action in plan.actions if action.key not in final and (not action.pod_uid or action.pod_uid in alive)

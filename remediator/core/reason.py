@@ -79,6 +79,7 @@ class Reason(StrEnum):
     RESOLVED = "resolved"
     CALM = "calm"
     SETTLING = "settling"
+    NOT_CALM_YET = "not_calm_yet"
     ESCALATED = "escalated"
     STRATEGY_REFUSED = "strategy_refused"
     LEDGER_UNKNOWN = "ledger_unknown"
@@ -172,6 +173,7 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.PLAN_EXPIRED: "a plan expired without an answer",
     Reason.RESOLVED: "the alert is resolved",
     Reason.CALM: "the node is calm",
+    Reason.NOT_CALM_YET: "the node is not calm yet, it is released as soon as it is",
     Reason.SETTLING: "the last round is settling",
     Reason.ESCALATED: "a human is asked, the node does not get well",
     Reason.STRATEGY_REFUSED: "a strategy's settings are refused, it does not run",

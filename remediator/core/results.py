@@ -136,6 +136,7 @@ def _done(state: NodeState, result: ActionResult) -> NodeState:
                 isolation_episode_id=action.episode_id,
                 isolation_observed=observed,
                 release_asked_at=None,
+                release_granted="",
             )
     return state
 
@@ -203,6 +204,7 @@ def _undone(state: NodeState, result: ActionResult) -> NodeState:
                 isolation_episode_id="",
                 isolation_observed=False,
                 release_asked_at=None,
+                release_granted="",
                 released_at=result.at,
             )
     return state

@@ -157,6 +157,8 @@ class NodeState:
     isolated_at: float | None = None
     isolation_episode_id: str = ""
     release_asked_at: float | None = None
+    release_granted: str = ""
+    """Episode id whose isolation an operator let go; remembered until the node is calm."""
     released_at: float | None = None
     """When the last isolation of ours ended; an OOM-kill storm from before closes the node no more."""
     hands_off_until: float | None = None

@@ -110,6 +110,7 @@ def _isolation(state: NodeState, node: NodeFacts, seen_at: float, policy: Policy
         isolated_at=None,
         isolation_episode_id="",
         release_asked_at=None,
+        release_granted="",
     )
     # Our own undo takes the mark away with the cordon; a human's uncordon leaves it there.
     by_us = not ours and state.isolation is Isolation.RELEASABLE
@@ -127,6 +128,7 @@ def _no_longer_observed(state: NodeState) -> NodeState:
         isolated_at=None,
         isolation_episode_id="",
         release_asked_at=None,
+        release_granted="",
     )
 
 

@@ -552,3 +552,14 @@ def test_yellow_after_a_round_keeps_the_episode_open() -> None:
     world.level = Level.RED
     world.run(5)
     assert world.state.episode_id == episode and world.state.rounds == 2
+
+
+def test_a_release_granted_early_is_remembered_until_the_node_is_calm() -> None:
+    """The operator need not ask twice; the answer says what it waits for."""
+    world = World.storm(RED_GIB)
+    world.run(60)
+    world.step(Signal(SignalKind.RELEASE, "n1", operator="anna"))
+    assert Reason.NOT_CALM_YET in reasons(world) and world.unschedulable
+    world.run(420)
+    assert not world.unschedulable
+    assert world.state.release_granted == ""

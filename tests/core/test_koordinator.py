@@ -14,7 +14,9 @@ from remediator.core.candidates import look_up
 from remediator.core.koordinator import (
     BATCH_MEMORY,
     MID_MEMORY,
+    Ledger,
     demands,
+    ledgers,
     policy_allows,
     resolved_priority,
     usage_release,
@@ -331,3 +333,18 @@ def test_unreadable_config_maps_name_the_field(text: str, where: str) -> None:
     """So that the last good settings stay, loudly."""
     with pytest.raises(UnreadableStrategyConfig, match=where.replace("[", r"\[").replace("]", r"\]")):
         from_config_map(text, ALL)
+
+
+def test_ledgers_for_the_gauges_tell_absent_from_zero() -> None:
+    """`present` is its own figure; requests are counted at or under the priority threshold."""
+    node = NodeFacts("n1", extended_allocatable={BATCH_MEMORY: 0})
+    pods = (
+        pod("b-1", priority=5500, extended_requests={BATCH_MEMORY: GI}),
+        pod("m-1", priority=7500, extended_requests={MID_MEMORY: 2 * GI}),
+        pod("done-1", priority=5500, phase="Succeeded", extended_requests={BATCH_MEMORY: GI}),
+    )
+    found = {ledger.resource: ledger for ledger in ledgers(node, pods, policy())}
+    assert found[BATCH_MEMORY] == Ledger(BATCH_MEMORY, True, 0, GI)
+    assert found[MID_MEMORY] == Ledger(MID_MEMORY, False, 0, 2 * GI)
+    narrow = koordinator_policy(Strategy.MEMORY_ALLOCATABLE_EVICT, allocatable_evict_priority_threshold=5999)
+    assert {ledger.resource: ledger.requested_bytes for ledger in ledgers(node, pods, narrow)}[MID_MEMORY] == 0

@@ -135,6 +135,8 @@ def test_what_is_left_after_a_crash() -> None:
     assert [a.pod or a.kind for a in left_of(plan, results, alive).actions] == [ActionKind.TAINT, "spark-2"]
     retry = [(plan.actions[3].key, ActionStatus.RETRY_LATER, Reason.DISRUPTION_BUDGET)]
     assert "spark-2" in [a.pod for a in left_of(plan, retry, alive).actions]
+    failed = [(plan.actions[0].key, ActionStatus.FAILED, Reason.API_ERROR)]
+    assert left_of(plan, failed, alive).actions[0].kind is ActionKind.CORDON
 
 
 def test_hashes_tell_their_parts_apart() -> None:
