@@ -1,0 +1,122 @@
+"""NodeRemediation objects: the durable state of each node. `status` is ours, `spec` is the operator's.
+
+Every write goes under the resourceVersion that was read; a conflict means that another replica wrote, and is raised
+as `RecordConflictError`: the fence before every act.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from remediator.adapters.kubernetes_api import KubernetesApi, KubernetesError, RefusedError
+from remediator.adapters.state_json import from_json, to_json
+from remediator.core.actions import ActionStatus
+from remediator.core.fences import RecordConflictError
+from remediator.core.model import Mode
+from remediator.core.state import NodeState, OperatorSpec
+
+Json = dict[str, Any]
+GROUP, VERSION, PLURAL, KIND = "remediator.io", "v1alpha1", "noderemediations", "NodeRemediation"
+RBAC_RULES: tuple[Json, ...] = (
+    {"apiGroups": [GROUP], "resources": [PLURAL], "verbs": ["get", "list", "create"]},
+    {"apiGroups": [GROUP], "resources": [f"{PLURAL}/status"], "verbs": ["update"]},
+)
+_MIB = 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRecord:
+    """A node's record as it was read; `resource_version` empty: the object does not exist yet."""
+
+    node: str
+    state: NodeState = field(default_factory=NodeState)
+    spec: OperatorSpec = field(default_factory=OperatorSpec)
+    resource_version: str = ""
+    body: Json = field(default_factory=dict, compare=False, repr=False)
+
+
+class NodeRemediationRecords:
+    """Reads and writes records."""
+
+    def __init__(self, api: KubernetesApi) -> None:
+        self._api = api
+
+    def load(self, node: str) -> LoadedRecord:
+        """The node's record; an empty one when there is none. Raises KubernetesError."""
+        try:
+            call = self._api.custom.get_cluster_custom_object
+            return loaded(self._api.read(call, GROUP, VERSION, PLURAL, node))
+        except RefusedError as error:
+            # 404 with a name is a missing record; without one the CRD itself is missing, and that must be told.
+            if error.status == 404 and error.details.get("name") == node:
+                return LoadedRecord(node)
+            raise
+
+    def all(self) -> Sequence[LoadedRecord]:
+        """Every node's record. Raises KubernetesError."""
+        items = self._api.list_all(self._api.custom.list_cluster_custom_object, GROUP, VERSION, PLURAL)
+        return [loaded(item) for item in items]
+
+    def save(self, record: LoadedRecord, state: NodeState) -> LoadedRecord:
+        """Write the state under the version that was read. Raises RecordConflictError, KubernetesError."""
+        body = record.body if record.resource_version else self._created(record.node)
+        body = {**body, "apiVersion": f"{GROUP}/{VERSION}", "kind": KIND, "status": status_of(state)}
+        try:
+            call = self._api.custom.replace_cluster_custom_object_status
+            return loaded(self._api.write(call, GROUP, VERSION, PLURAL, record.node, body))
+        except RefusedError as error:
+            if error.status in (404, 409):
+                raise RecordConflictError(f"{record.node}: {error}") from error
+            raise
+
+    def _created(self, node: str) -> Json:
+        body = {"apiVersion": f"{GROUP}/{VERSION}", "kind": KIND, "metadata": {"name": node}, "spec": {}}
+        try:
+            call = self._api.custom.create_cluster_custom_object
+            return self._api.write(call, GROUP, VERSION, PLURAL, body)
+        except RefusedError as error:
+            if error.status == 409:
+                raise RecordConflictError(f"{node}: {error}") from error
+            raise
+
+    def ready(self) -> str:
+        """Empty when records can be read, else what is wrong."""
+        try:
+            self._api.read_once(self._api.custom.list_cluster_custom_object, GROUP, VERSION, PLURAL, limit=1)
+        except KubernetesError as error:
+            if error.status == 404:
+                return "the NodeRemediation CRD is not installed: kubectl apply -f helm/remediator/crds/"
+            return f"NodeRemediations cannot be read: {error}"
+        return ""
+
+
+def loaded(obj: Json) -> LoadedRecord:
+    """An object of the API as a record. Raises ValueError when its status cannot be understood."""
+    metadata = obj["metadata"]
+    return LoadedRecord(
+        node=metadata["name"],
+        state=from_json(obj.get("status") or {}),
+        spec=_spec(obj.get("spec") or {}),
+        resource_version=metadata["resourceVersion"],
+        body=obj,
+    )
+
+
+def _spec(spec: Json) -> OperatorSpec:
+    mode = spec.get("mode")
+    return OperatorSpec(
+        mode=Mode(mode) if mode else None,
+        paused=bool(spec.get("paused")),
+        approved_plan=spec.get("approvedPlan") or "",
+        approved_by=spec.get("approvedBy") or "kubectl, see the API server's audit log",
+        release=spec.get("release") or "",
+    )
+
+
+def status_of(state: NodeState) -> Json:
+    """The state and, beside it, what `kubectl get nrem` prints."""
+    evicted = sum(1 for e in state.evictions if e.episode_id == state.episode_id and not e.observed_only)
+    freed = state.outcomes[-1].released_bytes if state.outcomes else None
+    done = sum(1 for _, status, _ in state.results if status is ActionStatus.DONE)
+    shown = {"evicted": evicted, "freed": f"{freed // _MIB}Mi" if freed is not None else "", "actionsDone": done}
+    return {**to_json(state), "phase": state.phase.value, "isolation": state.isolation.value, "summary": shown}
