@@ -48,6 +48,7 @@ class Dispatcher:
         self._changed = threading.Condition()
         self._waiting: OrderedDict[str, OrderedDict[tuple[str, ...], Signal]] = OrderedDict()
         self._count = 0
+        self._traced: set[str] = set()
         self._running: set[str] = set()
         self._due: dict[str, float] = {}
         self._stopping, self._resync_wanted = threading.Event(), threading.Event()
@@ -156,12 +157,19 @@ class Dispatcher:
             after: float | None = None
             try:
                 after = self._reconcile(signal)
-            except Exception:
+            except Exception as error:
                 metrics.PASSES_FAILED.inc()
-                log.exception("a pass failed", extra={"node": signal.node})
+                self._log_failure(f"a pass over {signal.node} failed", error)
                 after = self._resync_seconds
             finally:
                 self._done(signal.node, after)
+
+    def _log_failure(self, what: str, error: Exception) -> None:
+        """With its trace the first time; a cluster that is away for an hour must not fill the disk."""
+        told = f"{type(error).__name__}: {error}"
+        first = told not in self._traced
+        self._traced = (self._traced | {told}) if len(self._traced) < 100 else {told}
+        log.error("%s: %s", what, told, exc_info=error if first else None)
 
     def _take(self) -> Signal | None:
         """The next signal whose node is free; waits for one; None when stopping."""
@@ -214,9 +222,9 @@ class Dispatcher:
                 for wake in self._resync():
                     self._accept(wake)
                 self._resynced_at = time.monotonic()
-            except Exception:
+            except Exception as error:
                 metrics.RESYNCS_FAILED.inc()
-                log.exception("resync failed; it is tried again in %.1f s", self._resync_seconds)
+                self._log_failure(f"resync failed, again in {self._resync_seconds:.1f} s", error)
             self._resync_wanted.wait(self._resync_seconds)
             self._resync_wanted.clear()
 

@@ -12,7 +12,7 @@ from importlib import metadata
 
 from remediator.cli.checking import plain
 from remediator.cli.outside import Outside, connect
-from remediator.config import Settings
+from remediator.config import Settings, scaled
 from remediator.core.policy import Policy
 from remediator.dispatcher import Dispatcher
 from remediator.reconciler import Reconciler
@@ -41,8 +41,9 @@ class Composition:
 
 
 def compose(settings: Settings, policy: Policy, *, reads_only: bool = False) -> Composition:
-    """Everything wired, nothing started. `reads_only`: whatever would write goes nowhere."""
-    policy = with_own_namespace(policy, settings.namespace)
+    """Everything wired, nothing started. `policy` as written; `reads_only`: whatever would write goes nowhere."""
+    told_hash = config_hash(policy)
+    policy = scaled(with_own_namespace(policy, settings.namespace), settings.speed)
     outside = connect(settings, policy, reads_only=reads_only)
     pool = ThreadPoolExecutor(_OBSERVE_THREADS, thread_name_prefix="observe")
     teller = Teller(
@@ -51,7 +52,7 @@ def compose(settings: Settings, policy: Policy, *, reads_only: bool = False) -> 
         outside.notifier,
         policy,
         identity=settings.identity,
-        config_hash=config_hash(policy),
+        config_hash=told_hash,
     )
     reconciler = Reconciler(
         outside.ports, teller, policy, pool=pool, clock=time.time, stopping=lambda: dispatcher.stopping

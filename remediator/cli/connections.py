@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from remediator.config import ConfigError, Settings, load_policy, scaled
+from remediator.config import ConfigError, Settings, load_policy
 from remediator.core.policy import Policy
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -40,10 +40,10 @@ def environment_name(flag: str) -> str:
 
 
 def settings_and_policy(**flags: Any) -> tuple[Settings, Policy]:
-    """Checked settings and the policy, scaled; a ClickException that names every flag and line to mend."""
+    """Checked settings and the policy as written; a ClickException that names every flag and line to mend."""
     try:
         settings = Settings.from_flags(**{"listen": "127.0.0.1:0", **flags})
         policy = load_policy(settings.config) if settings.config else Policy()
     except ConfigError as refused:
         raise click.ClickException(f"cannot start:\n{refused}") from refused
-    return settings, scaled(policy, settings.speed)
+    return settings, policy

@@ -3,12 +3,15 @@
 No decision is taken in this layer.
 """
 
+import logging
+
 from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException
 
 from remediator.web import api, health, status_page, webhook
 from remediator.web.services import Services
 
+log = logging.getLogger(__name__)
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; "
@@ -29,6 +32,7 @@ def create_app(services: Services) -> Flask:
         app.register_blueprint(part.blueprint(services))
     app.after_request(_guarded)
     app.register_error_handler(HTTPException, _told)
+    app.register_error_handler(Exception, _failed)
     return app
 
 
@@ -43,3 +47,9 @@ def _told(error: HTTPException) -> tuple[Response, int]:
     code = error.code or 500
     sentence = error.description or error.name
     return jsonify(error=sentence, path=request.path), code
+
+
+def _failed(error: Exception) -> tuple[Response, int]:
+    """What is behind us did not answer (or we have a bug): not the caller's fault, and worth a repeat."""
+    log.error("%s %s failed", request.method, request.path, exc_info=error)
+    return jsonify(error=f"cannot be answered now: {type(error).__name__}: {error}", path=request.path), 503

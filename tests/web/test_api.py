@@ -156,3 +156,12 @@ def test_unknown_routes_and_methods_answer_json() -> None:
     client = Web().client()
     assert client.get("/nothing").get_json()["path"] == "/nothing"
     assert client.get("/api/v1/alerts").status_code == 405
+
+
+def test_an_outside_that_is_away_is_503_with_its_words() -> None:
+    """The API says what could not be read, instead of a bare 500."""
+    web = Web()
+    web.records = None  # type: ignore[assignment]
+    answer = web.client().get("/api/v1/nodes")
+    assert answer.status_code == 503
+    assert "cannot be answered now" in answer.get_json()["error"]
