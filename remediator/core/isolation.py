@@ -10,6 +10,7 @@ from remediator.core.lifecycle import IsolationEvent, isolation_after
 from remediator.core.model import Isolation, Level, Phase, SignalKind
 from remediator.core.situation import Situation
 from remediator.core.state import UNDO, Action, ActionKind, NodeState
+from remediator.core.tracking import CORDONED_BY
 
 BUSY = (Phase.ACTING, Phase.SETTLING)
 
@@ -62,8 +63,8 @@ def undo_actions(s: Situation) -> tuple[Action, ...]:
         actions += _endpoints(s) + _scale(s)
     if s.state.isolation is Isolation.RELEASABLE and release_granted(s) and _same_kind(s):
         actions += [_on_node(s, ActionKind.UNTAINT), _on_node(s, ActionKind.UNCORDON)]
-    elif lifted and _our_taint(s) and not s.observing:
-        actions.append(_on_node(s, ActionKind.UNTAINT))
+    elif lifted and not s.observing:
+        actions += _marks(s)
     return tuple(actions)
 
 
@@ -71,16 +72,18 @@ def _same_kind(s: Situation) -> bool:
     return s.state.isolation_observed == s.observing
 
 
-def _our_taint(s: Situation) -> bool:
-    """A human opened the node: our taint beside the cordon would make that void."""
-    if s.cluster is None or "remediator.io/cordoned-by" not in s.cluster.node.annotations:
-        return False
+def _marks(s: Situation) -> list[Action]:
+    """A human opened the node: our taint would make that void, and our mark would claim his next cordon."""
+    node = s.cluster.node if s.cluster else None
+    if node is None or node.unschedulable or CORDONED_BY not in node.annotations:
+        return []
     ours = s.policy.taint
-    return any(t.key == ours.key and t.effect == ours.effect for t in s.cluster.node.taints)
+    tainted = any(t.key == ours.key and t.effect == ours.effect for t in node.taints)
+    return [*([_on_node(s, ActionKind.UNTAINT)] if tainted else []), _on_node(s, ActionKind.UNCORDON)]
 
 
 def _on_node(s: Situation, kind: ActionKind) -> Action:
-    return Action(kind, s.node, s.state.isolation_episode_id, why="calm, and released")
+    return Action(kind, s.node, s.state.isolation_episode_id, why="given back: released, or opened by a human")
 
 
 def _endpoints(s: Situation) -> list[Action]:

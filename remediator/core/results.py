@@ -82,13 +82,15 @@ def _fold(state: NodeState, result: ActionResult) -> NodeState:
     if status in TOOK_EFFECT:
         return _done(state, result)
     blamed = action.pod_uid or (str(action.workload) if action.workload else "")
-    looked_again = status is ActionStatus.SKIPPED and action.irreversible
-    ours = looked_again or result.reason in (Reason.THROTTLED, Reason.FORBIDDEN)
+    about_the_node = status is ActionStatus.SKIPPED and action.irreversible and result.reason not in POD_REASONS
+    ours = about_the_node or result.reason in (Reason.THROTTLED, Reason.FORBIDDEN)
     return refused(state, blamed, result) if blamed and not ours else state
 
 
 def _blames_nobody(result: ActionResult) -> bool:
     """Refusals of single pods have their own memory."""
+    if result.action.undo:
+        return not _undo_is_over(result)
     drain = result.action.kind is ActionKind.DRAIN_ENDPOINTS
     return not drain and result.reason not in POD_REASONS
 
@@ -186,10 +188,19 @@ def _with_scale(state: NodeState, action: Action, at: float, observed: bool) -> 
     )
 
 
+NOTHING_LEFT = (Reason.NOT_OURS, Reason.ALREADY_GONE, Reason.ALREADY_DONE, Reason.REPLACED_SINCE)
+"""Answers to an undo that say that there is nothing to give back any more."""
+
+
+def _undo_is_over(result: ActionResult) -> bool:
+    done = result.status in (ActionStatus.DONE, ActionStatus.REFUSED)
+    return done or (result.status is ActionStatus.SKIPPED and result.reason in NOTHING_LEFT)
+
+
 def _undone(state: NodeState, result: ActionResult) -> NodeState:
     """An undo that was refused (pod gone, somebody else's by now) is as over as one that was done."""
     action = result.action
-    if result.status not in (ActionStatus.DONE, ActionStatus.REFUSED):
+    if not _undo_is_over(result):
         return state
     match action.kind:
         case ActionKind.RESTORE_ENDPOINTS:

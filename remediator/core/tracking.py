@@ -6,6 +6,7 @@ clock of calm: a node nobody sees is not calm.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 
 from remediator.core.lifecycle import IsolationEvent, isolation_after
 from remediator.core.model import (
@@ -96,9 +97,11 @@ def _ledgers(state: NodeState, node: NodeFacts, now: float) -> NodeState:
 def _isolation(state: NodeState, node: NodeFacts, seen_at: float, policy: Policy, now: float) -> NodeState:
     """Adopt our own mark; notice that a human lifted it."""
     ours = CORDONED_BY in node.annotations
+    # The mark alone may be left over from a cordon that a human lifted, and the cordon be somebody else's.
+    tainted = any(t.key == policy.taint.key and t.effect == policy.taint.effect for t in node.taints)
     if state.isolation is Isolation.NONE:
         free = state.hands_off_until is None and state.phase is not Phase.ACTING
-        return _adopted(state, node, now) if ours and node.unschedulable and free else state
+        return _adopted(state, node, now) if ours and tainted and node.unschedulable and free else state
     if state.isolation_observed:
         return _no_longer_observed(state)
     if state.phase is Phase.ACTING or node.unschedulable or seen_at <= (state.isolated_at or 0.0):
@@ -142,8 +145,8 @@ def _adopted(state: NodeState, node: NodeFacts, now: float) -> NodeState:
 
 
 def _unix(value: str) -> float | None:
-    """The annotation as unix seconds; None when it is not a number (then the clock starts now)."""
+    """The annotation (RFC 3339) as unix seconds; None when it cannot be read (then the clock starts now)."""
     try:
-        return float(value)
+        return datetime.fromisoformat(value).timestamp()
     except ValueError:
         return None

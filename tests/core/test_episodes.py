@@ -239,3 +239,23 @@ def test_a_failing_act_is_tried_again_ever_more_slowly(kind: ActionKind) -> None
     assert gaps[0] >= 5 and all(later >= earlier - 1 for earlier, later in itertools.pairwise(gaps))
     assert len(tried) < 10
     assert Reason.FORBIDDEN in reasons(world)
+
+
+@pytest.mark.parametrize("reason", [Reason.NAMESPACE_TERMINATING, Reason.REPLACED_SINCE, Reason.RECOVERED])
+def test_a_pod_that_is_skipped_again_and_again_makes_no_hot_loop(reason: Reason) -> None:
+    """Whatever the reason: a pass a second at most, and the pod is left alone in the end or asked for slowly."""
+    asked: list[str] = []
+    world = World.storm(RED_GIB)
+    for uid in ("uid-spark-2", "uid-shipper-1"):
+        held, gib = world.pods[uid]
+        world.pods[uid] = (replace(held, annotations={"remediator.io/evict": "false"}), gib)
+
+    def skip(action: Action) -> tuple[ActionStatus, Reason] | None:
+        if action.kind is not ActionKind.EVICT:
+            return None
+        asked.append(action.pod)
+        return ActionStatus.SKIPPED, reason
+
+    world.responder = skip
+    world.run(120, every=1)
+    assert 1 <= len(asked) <= 6

@@ -3,13 +3,15 @@
 from collections import Counter
 from dataclasses import replace
 
-from core_world import World, storm_policy
+import pytest
+from core_world import T0, World, storm_policy
 
 from remediator.core.model import (
     Isolation,
     Mode,
     Signal,
     SignalKind,
+    Taint,
     Unknown,
 )
 from remediator.core.planner import decide
@@ -42,7 +44,7 @@ def test_a_humans_uncordon_is_respected() -> None:
     world.step()
     assert world.isolation is Isolation.NONE
     assert world.state.hands_off_until is not None
-    assert world.taints == ()
+    assert (world.taints, world.annotations) == ((), {})
     count = Counter(world.kinds())["cordon"]
     world.run(300)
     assert Counter(world.kinds())["cordon"] == count == 1
@@ -50,8 +52,11 @@ def test_a_humans_uncordon_is_respected() -> None:
 
 def test_our_own_mark_is_adopted_when_the_record_was_lost() -> None:
     """A cordon with our annotation is ours, whatever the record says."""
-    world = World.storm(0.0, unschedulable=True, annotations={"remediator.io/cordoned-by": "n1-old"})
+    marks = {"remediator.io/cordoned-by": "n1-old", "remediator.io/cordoned-at": "2027-01-15T08:00:00+00:00"}
+    taints = (Taint("memory-pressure", "critical", "NoSchedule"),)
+    world = World.storm(0.0, unschedulable=True, annotations=marks, taints=taints)
     world.step()
+    assert world.state.isolated_at == T0
     assert (world.isolation, world.state.isolation_episode_id) == (Isolation.CORDONED_BY_US, "n1-old")
 
 
@@ -161,3 +166,20 @@ def test_a_release_granted_early_is_remembered_until_the_node_is_calm() -> None:
     world.run(420)
     assert not world.unschedulable
     assert world.state.release_granted == ""
+
+
+def test_a_cordon_that_a_human_set_after_lifting_ours_is_not_adopted() -> None:
+    """Our mark may be left on the node; without our taint the cordon is not ours."""
+    world = World.storm(0.0, unschedulable=True, annotations={"remediator.io/cordoned-by": "n1-old"})
+    world.run(900)
+    assert (world.isolation, world.done) == (Isolation.NONE, [])
+
+
+@pytest.mark.parametrize("reason", [Reason.NOT_OURS, Reason.ALREADY_GONE])
+def test_undo_that_finds_nothing_of_ours_is_over(reason: Reason) -> None:
+    """The taint was removed by hand, the drained pod is gone: nobody tries for ever."""
+    world = World.storm(RED_GIB, policy=storm_policy(release="auto"))
+    world.responder = lambda a: (ActionStatus.SKIPPED, reason) if a.undo else None
+    world.run(500)
+    assert (world.isolation, world.state.drained) == (Isolation.NONE, ())
+    assert world.state.refused == ()
