@@ -46,12 +46,14 @@ def _head(told: Json) -> RenderableType:
 
 
 def _thresholds(thresholds: Mapping[str, float]) -> str:
-    enters = [f"{name.split('/')[0]} {value:.0%}" for name, value in thresholds.items() if name.endswith("/enter")]
+    entered = sorted((value, name.split("/")[0]) for name, value in thresholds.items() if name.endswith("/enter"))
+    enters = [f"{name} {value:.0%}" for value, name in entered]
     return f"levels begin at: {', '.join(enters)}\n" if enters else ""
 
 
 def _slices(slices: Mapping[str, int]) -> str:
-    biggest = sorted(slices.items(), key=lambda item: -item[1])[:3]
+    outside = {path: size for path, size in slices.items() if "kubepods" not in path and size > 0}
+    biggest = sorted(outside.items(), key=lambda item: -item[1])[:3]
     return ", ".join(f"{path} {_size(size)}" for path, size in biggest)
 
 
