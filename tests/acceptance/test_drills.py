@@ -1,0 +1,125 @@
+"""The shipped stories, end to end: real Prometheus, real Alertmanager, the product under gunicorn."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from remediator.drill.scenario import shipped
+from tests.acceptance.conftest import DRILL_SECONDS, Drilled
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(DRILL_SECONDS + 20)]
+Run = Callable[[str], Drilled]
+
+REPORTED = {
+    "scenario",
+    "passed",
+    "speed",
+    "wants",
+    "levels",
+    "evicted",
+    "drained",
+    "cordoned_at",
+    "uncordoned_at",
+    "protected_evicted",
+    "peak_used_ratio",
+    "after_used_ratio",
+    "seconds_red_to_safe",
+    "webhooks_received",
+    "kubelet_order",
+    "this_machine",
+}
+
+
+@pytest.fixture(scope="module")
+def storm(drilled: Run) -> Drilled:
+    """One run of the founding story, for all that is asked of it."""
+    return drilled("storm")
+
+
+def as_wanted(drill: Drilled) -> None:
+    """Every want holds, and the exit status says so."""
+    assert not drill.failed_wants, f"logs in {drill.directory}/logs\n{drill.output}"
+    assert drill.report["passed"] is True
+    assert drill.status == 0
+
+
+def test_storm_ends_as_wanted(storm: Drilled) -> None:
+    """A node driven to RED is relieved by moving batch work, and no service dies."""
+    as_wanted(storm)
+
+
+def test_storm_reports_what_others_read(storm: Drilled) -> None:
+    """report.json has every documented key, and evictions carry what they were decided by."""
+    assert set(storm.report) >= REPORTED
+    assert set(storm.report["levels"]) == {"yellow_at", "orange_at", "red_at"}
+    for want in storm.report["wants"]:
+        assert set(want) >= {"what", "expected", "seen", "ok"}
+    assert storm.report["evicted"]
+    for pod in storm.report["evicted"]:
+        assert set(pod) >= {"namespace", "name", "workload", "tier", "score", "bytes", "at"}
+    assert storm.report["webhooks_received"] > 0
+
+
+def test_storm_shows_whom_the_kubelet_would_have_taken(storm: Drilled) -> None:
+    """The kubelet's own order would have reached the broker, which ours never does."""
+    names = [pod["workload"] for pod in storm.report["kubelet_order"]]
+    assert "middleware/StatefulSet/kafka" in names[:4]
+    assert "middleware/StatefulSet/kafka" not in [pod["workload"] for pod in storm.report["evicted"]]
+
+
+def test_storm_watches_this_machine(storm: Drilled) -> None:
+    """Real cgroups and /proc pass through the same rules: level, score, biggest cgroups, and nothing is done."""
+    machine = storm.report["this_machine"]
+    assert machine["level"] in ("GREEN", "YELLOW", "ORANGE", "RED")
+    assert 0 <= machine["score"] <= 100
+    assert machine["biggest_cgroups"]
+    assert all(event["node"] != "this-machine" for event in storm.report["evicted"] if "node" in event)
+
+
+def test_storm_page_stands_alone(storm: Drilled) -> None:
+    """report.html needs no network: no script, style, image or font from elsewhere, and it draws the node."""
+    page = (storm.directory / "report.html").read_text()
+    assert not re.findall(r"""(?:src|href)=["'](?!#|data:)[^"']+""", page)
+    assert "@import" not in page
+    assert "<svg" in page
+    assert "node-1" in page
+    for pod in storm.report["evicted"]:
+        assert pod["name"] in page
+
+
+def test_spike_is_told_and_nothing_else(drilled: Run) -> None:
+    """Ninety seconds at 90 % reach YELLOW, one notification, and nothing is touched."""
+    as_wanted(drilled("spike"))
+
+
+def test_budget_is_respected(drilled: Run) -> None:
+    """A candidate held by a budget stays and the next one is taken."""
+    as_wanted(drilled("pdb"))
+
+
+def test_silences_pause_remediation(drilled: Run) -> None:
+    """A silence on the node stops everything until it ends, one on a namespace keeps its pods."""
+    as_wanted(drilled("silenced"))
+
+
+def test_unfulfilled_want_fails_the_drill(drilled: Run, tmp_path: Path) -> None:
+    """A want that does not hold makes `passed` false and the exit status 1."""
+    story = tmp_path / "calm.yaml"
+    story.write_text(
+        "name: calm\ntitle: Nothing happens\nduration: 1m\nfocus: node-1\n"
+        "nodes:\n  - {name: node-1, memory: 8Gi, system: 1Gi}\n"
+        "workloads: []\n"
+        "wants:\n  - {what: evicted.count, equals: 1}\n  - {what: levels.red_at, equals: null}\n"
+    )
+    drill = drilled(str(story))
+    assert drill.status == 1
+    assert drill.report["passed"] is False
+    assert [want["ok"] for want in drill.report["wants"]] == [False, True]
+
+
+def test_every_shipped_story_is_rehearsed_here() -> None:
+    """A new shipped scenario needs its test in this file."""
+    text = Path(__file__).read_text()
+    assert [name for name in shipped() if f'drilled("{name}")' not in text] == []
