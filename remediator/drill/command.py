@@ -1,0 +1,112 @@
+"""`remediator drill`: rehearse a scenario with the whole product, and say whether it went as wanted."""
+
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from remediator.config.problems import ConfigError
+from remediator.drill import scenario as scenarios
+from remediator.drill.live_view import LiveView
+from remediator.drill.observation import Watcher
+from remediator.drill.page import write_page
+from remediator.drill.processes import DrillError, Processes, answers
+from remediator.drill.real_machine import this_machine_now
+from remediator.drill.report import compile_report
+from remediator.drill.stack import Addresses, Stack
+from remediator.drill.story import Chronicle, Operator, follow
+from remediator.drill.verdict import print_verdict
+from remediator.drill.wants import evaluate
+
+DEFAULT_SPEED = 12.5
+"""Scrapes every 400 ms: fast enough for a story of 23 minutes in under two, slow enough for two cores."""
+
+
+@click.command()
+@click.option("--scenario", default="storm", show_default=True, help="A shipped story, or a scenario file.")
+@click.option("--speed", type=click.FloatRange(0.5, 20), default=DEFAULT_SPEED, show_default=True)
+@click.option("--realtime", is_flag=True, help="Same as --speed 1.")
+@click.option("--output-dir", type=click.Path(path_type=Path), default=Path("build/drill"), show_default=True)
+@click.option("--without-remediator", is_flag=True, help="Show what happens when nobody acts.")
+@click.option("--list", "only_list", is_flag=True, help="List the shipped stories.")
+def drill(
+    scenario: str, speed: float, realtime: bool, output_dir: Path, without_remediator: bool, only_list: bool
+) -> None:
+    """Rehearse: a simulated cluster, real Prometheus and Alertmanager, and the remediator in enforce mode.
+
+    Ends with a verdict; the exit status is 0 when everything went as the scenario wants it, 1 when not, 2 when the
+    drill could not be run. The report is OUTPUT_DIR/report.html.
+    """
+    if only_list:
+        for name, title in scenarios.shipped().items():
+            click.echo(f"{name:12} {title}")
+        return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        passed = _run(scenario, 1.0 if realtime else speed, output_dir, with_remediator=not without_remediator)
+    except (ConfigError, DrillError) as error:
+        click.echo(f"remediator drill: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        click.echo("interrupted; everything that was started has been ended", err=True)
+        sys.exit(130)
+    sys.exit(0 if passed else 1)
+
+
+def _run(source: str, speed: float, directory: Path, *, with_remediator: bool) -> bool:
+    story = scenarios.load(source)
+    directory = directory.absolute()
+    _prepare(directory)
+    with Processes(directory / "logs") as processes:
+        stack = Stack(story, source, speed, directory, processes, Addresses.chosen(), with_remediator)
+        click.echo("starting the cluster, Prometheus, exporters, the remediator, Alertmanager …")
+        stack.start()
+        report, chronicle = _rehearse(stack)
+    (directory / "report.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
+    write_page(directory / "report.html", report, chronicle, story)
+    print_verdict(report, chronicle, directory)
+    return bool(report["passed"])
+
+
+def _prepare(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        probe = directory / "report.json"
+        probe.unlink(missing_ok=True)
+    except OSError as error:
+        raise DrillError(f"--output-dir {directory}: {error.strerror}; choose a directory you may write to") from error
+
+
+def _rehearse(stack: Stack) -> tuple[dict[str, Any], Chronicle]:
+    story, at = stack.scenario, stack.at
+    remediator_url = f"http://{at.remediator}"
+    watcher = Watcher(f"http://{at.cluster}", f"http://{at.prometheus}", remediator_url, stack.audit_directory)
+    stack.processes.wait_for("prometheus", lambda: _all_seen(watcher, story))
+    if stack.with_remediator:
+        stack.processes.wait_for("remediator", lambda: answers(f"{remediator_url}/readyz"), timeout_seconds=45)
+    click.echo(f"meanwhile: KUBECONFIG={stack.kubeconfig} kubectl get nodes,pods,nrem -A")
+    operator = Operator(story, f"http://{at.alertmanager}", remediator_url) if stack.with_remediator else None
+
+    def snapshot(chronicle: Chronicle) -> dict[str, Any]:
+        webhooks = watcher.webhooks_received() if stack.with_remediator else 0
+        audit, events = list(watcher.audit()), watcher.kubernetes_events()
+        return compile_report(story, stack.speed, chronicle, audit, events, webhooks)
+
+    watcher.start()
+    with LiveView(story) as view:
+        chronicle, snapshots = follow(story, watcher, operator, view.show, snapshot, stack.processes.check)
+    report = snapshot(chronicle)
+    results = evaluate(story.wants, [*snapshots, (chronicle.now, report)])
+    report["wants"] = [result.as_dict() for result in results]
+    report["passed"] = all(result.ok for result in results)
+    report["this_machine"] = this_machine_now(watcher)
+    return report, chronicle
+
+
+def _all_seen(watcher: Watcher, story: scenarios.Scenario) -> bool:
+    """Every node has a level: rules are evaluated and windows are filled."""
+    levels = {labels["node"] for labels, _ in watcher.query("node:memory_level")}
+    return set(story.node_names) <= levels

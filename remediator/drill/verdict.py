@@ -1,0 +1,65 @@
+"""The end of a drill on the terminal: timeline, wants, verdict."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from remediator.drill.live_view import describe
+from remediator.drill.story import Chronicle
+from remediator.drill.wants import clock
+
+
+def print_verdict(report: dict[str, Any], chronicle: Chronicle, directory: Path) -> None:
+    """Timeline, the table of wants, and one sentence."""
+    console = Console(soft_wrap=True)
+    console.print(_timeline(report, chronicle))
+    console.print(_wants(report))
+    machine = report["this_machine"]
+    if machine["used_ratio"] is not None:
+        level, used, score = machine["level"], machine["used_ratio"], machine["score"] or 0
+        console.print(f"this machine, watched for real: {level}, {used:.0%} used, score {score:.0f}", highlight=False)
+    failed = sum(not want["ok"] for want in report["wants"])
+    wanted = len(report["wants"])
+    verdict = "[bold green]PASSED" if report["passed"] else "[bold red]FAILED"
+    console.print(f"{verdict}[/] {report['scenario']}: {wanted - failed} of {wanted} wants hold", highlight=False)
+    console.print(f"report: {directory / 'report.html'}", highlight=False)
+
+
+def timeline(report: dict[str, Any], chronicle: Chronicle) -> list[tuple[float, str]]:
+    """(seconds, sentence): levels of the focus node, everything that was done, phases."""
+    focus = report["focus"]
+    names = {"yellow_at": "YELLOW", "orange_at": "ORANGE", "red_at": "RED"}
+    lines = [(float(at), f"{focus} is {names[key]}") for key, at in report["levels"].items() if at is not None]
+    lines += [(float(event["at"]), text) for event in chronicle.events if (text := describe(event))]
+    lines += [(at, f"{node}: {phase}") for at, node, phase in chronicle.phases if node == focus]
+    if report["release_asked_at"] is not None:
+        lines.append((report["release_asked_at"], f"release of {focus} is asked for"))
+    return sorted(lines, key=lambda line: line[0])
+
+
+def _timeline(report: dict[str, Any], chronicle: Chronicle) -> Table:
+    table = Table(title=report["title"], show_header=False, box=None)
+    table.add_column(justify="right", style="cyan")
+    table.add_column()
+    for at, text in timeline(report, chronicle):
+        table.add_row(clock(at), text)
+    return table
+
+
+def _wants(report: dict[str, Any]) -> Table:
+    table = Table(title="wanted", box=None)
+    for column in ("", "what", "expected", "seen", "note"):
+        table.add_column(column, overflow="fold")
+    for want in report["wants"]:
+        mark = "[green]✓" if want["ok"] else "[bold red]✗"
+        table.add_row(mark, want["what"], want["expected"], _short(want["seen"]), want["note"])
+    return table
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    text = str(value)
+    return text if len(text) <= 120 else text[:117] + "…"
