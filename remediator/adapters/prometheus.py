@@ -178,15 +178,15 @@ def memory_facts(node: str, samples: Iterable[Sample]) -> MemoryFacts:
     needed = ("node:memory_level", "node:memory_total:bytes", "node:memory_available:bytes", "sampled_at")
     if missing := [name for name in needed if name not in recorded]:
         raise UnknownPodsError(f"{node} is blind: no {missing[0]}")
-    free = recorded.get("free")
+    available, beyond = int(recorded["node:memory_available:bytes"]), recorded.get("free_beyond_available")
     return MemoryFacts(
         level=Level(int(recorded["node:memory_level"])),
         total_bytes=int(recorded["node:memory_total:bytes"]),
-        available_bytes=int(recorded["node:memory_available:bytes"]),
+        available_bytes=available,
         sampled_at=recorded["sampled_at"],
         score=recorded.get("node:memory_pressure:score"),
         growth_bytes_per_second=recorded.get("node:memory_used:deriv5m"),
-        free_bytes=int(free) if free is not None else None,
+        free_bytes=max(0, available + int(beyond)) if beyond is not None else None,
         stall_full_ratio=recorded.get("node:memory_stall_full:ratio"),
         thresholds=thresholds,
         system_slices=slices,

@@ -37,7 +37,9 @@ def memory_query(node: str) -> str:
     recorded = f'{{__name__=~"{"|".join(RECORDED)}",node={name}}}'
     sampled = " or ".join(f"timestamp({metric}{{node={name}}})" for metric in _SAMPLED)
     parts = {
-        "free": f"max by (node) (memory_exporter_node_memory_free_bytes{{node={name}}})",
+        # From one scrape, for recorded values are a little older than raw ones.
+        "free_beyond_available": f"max by (node) (memory_exporter_node_memory_free_bytes{{node={name}}}"
+        f" - on (node) memory_exporter_node_memory_available_bytes{{node={name}}})",
         "sampled_at": f"max by (node) ({sampled})",
         "slice": f'max by (path) (cgroup_memory_anon_bytes{{level="system",node={name}}})',
     }

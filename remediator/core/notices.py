@@ -160,7 +160,9 @@ def _held(s: Situation, reasons: tuple[Reasoned, ...]) -> Iterator[Notice]:
             title = f"Node {s.node}: {SENTENCES[reason.reason]}"
             yield Notice(f"held:{reason.reason}", "warning", title, reason.detail)
     blind = isinstance(s.observation.memory, Unknown)
-    if not blind and s.level < Level.ORANGE:
+    # While a round settles, or with nothing left to free, the same reasons hold nobody back.
+    idle = s.state.phase is Phase.SETTLING or any(each.reason is Reason.RECOVERED for each in reasons)
+    if not blind and (s.level < Level.ORANGE or idle):
         return
     for reason in reasons:
         if reason.reason in WORTH_TELLING:

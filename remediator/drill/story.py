@@ -79,7 +79,7 @@ class Operator:
         asked = chronicle.release_asked_at
         if after is None or asked is None or chronicle.now < asked + after or node in self._released:
             return
-        answer = requests.post(f"{self._remediator_url}/api/v1/nodes/{node}/release", timeout=5)
+        answer = requests.post(f"{self._remediator_url}/api/v1/nodes/{node}/release", json={}, timeout=5)
         if answer.ok:
             self._released.add(node)
 
