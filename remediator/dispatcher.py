@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterable
 
 from remediator import metrics
 from remediator.core.model import Signal, SignalKind
-from remediator.reconciler.resyncing import Wake
+from remediator.reconciler.resyncing import NotNowError, Wake
 
 log = logging.getLogger(__name__)
 
 Reconcile = Callable[[Signal], float | None]
-"""One pass over the signal's node; seconds after which it wants to be called again, or None."""
+"""One pass over the signal's node; seconds after which it wants to be called again, or None.
+
+Raises NotNowError when the signal is to be brought again as it is."""
 _OPERATOR = (SignalKind.APPROVAL, SignalKind.RELEASE)
 
 
@@ -51,6 +53,7 @@ class Dispatcher:
         self._traced: set[str] = set()
         self._running: set[str] = set()
         self._due: dict[str, float] = {}
+        self._later: dict[tuple[str, ...], tuple[float, Signal]] = {}
         self._stopping, self._resync_wanted = threading.Event(), threading.Event()
         self._threads: list[threading.Thread] = []
         self._last_progress = time.monotonic()
@@ -157,12 +160,20 @@ class Dispatcher:
             after: float | None = None
             try:
                 after = self._reconcile(signal)
+            except NotNowError as not_now:
+                log.info("%s: %s; again in %.1f s", signal.node, not_now, not_now.after_seconds)
+                self._again(signal, not_now.after_seconds)
             except Exception as error:
                 metrics.PASSES_FAILED.inc()
                 self._log_failure(f"a pass over {signal.node} failed", error)
-                after = self._resync_seconds
+                self._again(signal, self._resync_seconds)
             finally:
                 self._done(signal.node, after)
+
+    def _again(self, signal: Signal, after_seconds: float) -> None:
+        """The very signal comes again: an operator's word must not be lost to a replica that was in the way."""
+        with self._changed:
+            self._later[signal.node, *_key(signal)] = (time.monotonic() + after_seconds, signal)
 
     def _log_failure(self, what: str, error: Exception) -> None:
         """With its trace the first time; a cluster that is away for an hour must not fill the disk."""
@@ -207,6 +218,10 @@ class Dispatcher:
 
     def _move_due(self) -> None:
         now = time.monotonic()
+        for key in [key for key, (at, signal) in self._later.items() if at <= now and signal.node not in self._running]:
+            _, signal = self._later.pop(key)
+            if not self._is_waiting(signal):
+                self._put(signal)
         for node in [name for name, at in self._due.items() if at <= now and name not in self._running]:
             del self._due[node]
             if node not in self._waiting:
@@ -214,6 +229,7 @@ class Dispatcher:
 
     def _seconds_to_next_due(self) -> float | None:
         times = [at for name, at in self._due.items() if name not in self._running]
+        times += [at for at, signal in self._later.values() if signal.node not in self._running]
         return max(0.0, min(times) - time.monotonic()) if times else None
 
     def _keep_resyncing(self) -> None:

@@ -21,6 +21,7 @@ from remediator.reconciler.observing import Observer, Seen
 from remediator.reconciler.performing import Performed, Performer
 from remediator.reconciler.places import Places
 from remediator.reconciler.ports import Actuator, Cluster, Leases, Metrics, Record, Records, Silences
+from remediator.reconciler.resyncing import NotNowError
 from remediator.reconciler.telling import Teller
 
 log = logging.getLogger(__name__)
@@ -61,13 +62,15 @@ class Reconciler:
         self._performer = Performer(self._keeper, teller, self._observer.look_again, policy)
 
     def reconcile(self, signal: Signal) -> float | None:
-        """One pass; seconds after which the node wants the next, or None."""
+        """One pass; seconds after which the node wants the next, or None.
+
+        Raises NotNowError when another replica acts on the node: nothing was done with this signal.
+        """
         with counters.PASS_SECONDS.time():
             try:
                 return self._passed(signal)
             except TakenOverError as taken:
-                log.info("%s: %s", signal.node, taken)
-                return self._soon()
+                raise NotNowError(str(taken), self._soon()) from taken
 
     def explain(self, node: str) -> Json:
         """The node's decision as it would be now; nothing is written, nothing is done."""
@@ -89,8 +92,7 @@ class Reconciler:
             return self._kept(signal, seen, decision)
         with self._places.node(signal.node) as ours:
             if not ours:
-                log.info("%s: another replica acts on it", signal.node)
-                return self._soon()
+                raise NotNowError("another replica acts on it", self._soon())
             return self._acted(signal, seen, decision)
 
     def _decided(self, signal: Signal, seen: Seen) -> Decision:
@@ -106,7 +108,7 @@ class Reconciler:
     def _acted(self, signal: Signal, seen: Seen, decision: Decision) -> float | None:
         with self._places.turn(_takes(decision.plan)) as granted:
             if not granted:
-                return self._soon()
+                raise NotNowError("the turn did not come", self._soon())
             seen, decision = self._decided_again(signal, seen, decision)
             if decision.plan is None:
                 return self._kept(signal, seen, decision)

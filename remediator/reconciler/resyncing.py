@@ -23,6 +23,14 @@ class Wake:
     after_seconds: float = 0.0
 
 
+class NotNowError(Exception):
+    """A pass ended before it could decide for good (another replica, no turn): bring the same signal again."""
+
+    def __init__(self, why: str, after_seconds: float) -> None:
+        super().__init__(why)
+        self.after_seconds = after_seconds
+
+
 class Resync:
     """Reads back what is due."""
 

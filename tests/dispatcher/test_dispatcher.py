@@ -8,7 +8,7 @@ import pytest
 
 from remediator.core.model import Level, Signal, SignalKind
 from remediator.dispatcher import Dispatcher, QueueFullError
-from remediator.reconciler.resyncing import Wake
+from remediator.reconciler.resyncing import NotNowError, Wake
 
 
 def alert(node: str, level: Level = Level.RED, name: str = "NodeMemoryPressure", mark: str = "") -> Signal:
@@ -172,6 +172,24 @@ def test_a_pass_that_fails_does_not_take_the_worker_with_it() -> None:
         passes.wait_for(lambda seen: [signal.node for signal in seen] == ["good"])
 
 
+def test_a_signal_that_met_another_replica_comes_again_as_it_was() -> None:
+    """An operator's release is not turned into a mere timer because a lease was held for a moment."""
+    passes = Passes()
+    met: list[bool] = []
+
+    def reconcile(signal: Signal) -> float | None:
+        if not met:
+            met.append(True)
+            raise NotNowError("another replica acts on it", 0.001)
+        return passes(signal)
+
+    release = Signal(SignalKind.RELEASE, "n1", operator="ann")
+    with running(reconcile) as dispatcher:
+        dispatcher.submit(release)
+        passes.wait_for(lambda seen: len(seen) == 1)
+    assert passes.seen == [release]
+
+
 def test_the_resync_runs_at_start_and_is_looked_at() -> None:
     """What the cluster says is due is done without any webhook."""
     passes = Passes()
@@ -215,9 +233,7 @@ def test_stop_finishes_the_step_in_hand_then_hands_over() -> None:
     """The pass that runs ends, nothing new is taken, on_stop comes last, and it all happens once."""
     passes = Passes()
     order: list[str] = []
-    dispatcher = Dispatcher(
-        passes, tuple, workers=1, on_stop=lambda: order.append(f"after {len(passes.seen)}")
-    )
+    dispatcher = Dispatcher(passes, tuple, workers=1, on_stop=lambda: order.append(f"after {len(passes.seen)}"))
     dispatcher.start()
     held(passes, dispatcher)
     dispatcher.submit(alert("n2"))

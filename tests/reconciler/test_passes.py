@@ -1,5 +1,6 @@
 """Passes over a node, real core and fake ports: order of steps, fences, and every reason to stop."""
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,7 @@ from remediator.core.model import (
 from remediator.core.reason import Reason
 from remediator.core.state import Action, ActionKind, ActionStatus, NodeState, OperatorSpec
 from remediator.reconciler.places import node_lease
+from remediator.reconciler.resyncing import NotNowError
 from tests.reconciler.world import POLICY, StoredRecord, World, alert, run, timer
 
 STORM = ["cordon:n1", "taint:n1", "evict:uid-spark-a", "evict:uid-spark-b", "evict:uid-shipper"]
@@ -126,7 +128,8 @@ def test_another_replicas_write_stops_this_one_quietly() -> None:
             return found
 
     world.records = Racing(load_all)
-    assert reconciler.reconcile(alert()) is not None
+    with pytest.raises(NotNowError):
+        reconciler.reconcile(alert())
     assert world.acts == []
 
 
@@ -154,7 +157,8 @@ def test_a_node_that_another_replica_acts_on_is_left_alone() -> None:
     reconciler = world.replica("a")
     world.before_act = lambda action: None
     world.leases[node_lease("n1")] = "b"
-    assert reconciler.reconcile(alert()) is not None
+    with pytest.raises(NotNowError):
+        reconciler.reconcile(alert())
     assert world.acts == []
 
 
@@ -172,7 +176,8 @@ def test_a01_two_replicas_act_once() -> None:
 
     def at_the_same_time(action: Action) -> None:
         world.before_act = lambda action: None
-        second.reconcile(alert())
+        with contextlib.suppress(NotNowError):
+            second.reconcile(alert())
 
     world.before_act = at_the_same_time
     world.replica("a").reconcile(alert())
@@ -341,7 +346,8 @@ def test_notices_wait_for_the_record() -> None:
             return found
 
     world.records = Racing(world.records)
-    reconciler.reconcile(alert(Level.YELLOW))
+    with pytest.raises(NotNowError):
+        reconciler.reconcile(alert(Level.YELLOW))
     assert world.notices == []
 
 
