@@ -67,7 +67,7 @@ def test_the_exporters_arguments_are_handed_on_untouched(monkeypatch: pytest.Mon
             seen.append(argv)
             return 3
 
-    monkeypatch.setitem(sys.modules, "remediator.exporter.main", Exporter)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "remediator.exporter.main", Exporter)
     result = run("exporter", "--listen", "127.0.0.1:0", "--help")
     assert (seen, result.exit_code) == ([["--listen", "127.0.0.1:0", "--help"]], 3)
 

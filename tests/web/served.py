@@ -31,6 +31,7 @@ def composition(directory: Path) -> Composition:
             time.sleep(0.01)
 
     world.before_act = act
+    dispatcher: Dispatcher
     reconciler = world.replica("a", POLICY, stopping=lambda: dispatcher.stopping)
     dispatcher = Dispatcher(reconciler.reconcile, tuple, on_stop=(directory / "stopped").touch)
     services = Services(
