@@ -68,6 +68,13 @@ def status(server: str, output: str) -> None:
     Console().print(_table(nodes) if nodes else "No node is known yet: neither rules nor records name one.")
 
 
+def _isolation(row: dict[str, Any]) -> str:
+    """Observe mode records isolation and touches nothing: said, lest somebody looks for a cordon."""
+    if row["isolation"] == "NONE":
+        return "–"
+    return f"{row['isolation']} (only recorded)" if row.get("isolation_observed") else str(row["isolation"])
+
+
 def _table(nodes: list[dict[str, Any]]) -> Table:
     table = Table(pad_edge=False, show_edge=False)
     for name in ("Node", "Level", "Phase", "Mode", "Isolation"):
@@ -83,7 +90,7 @@ def _table(nodes: list[dict[str, Any]]) -> Table:
             f"[{_LEVEL_STYLES.get(level, 'dim')}]{level}[/]",
             row["phase"],
             row["mode"] or "–",
-            "–" if row["isolation"] == "NONE" else row["isolation"],
+            _isolation(row),
             str(row["evicted"]),
             "–" if freed is None else f"{freed / 2**20:,.0f}Mi",
             f"{cooldown}s" if cooldown else "–",

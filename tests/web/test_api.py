@@ -30,6 +30,14 @@ def test_nodes_are_listed_worst_first() -> None:
     assert rows[1]["outcomes"][0]["kind"] == "relieved"
 
 
+def test_what_was_only_recorded_is_not_shown_as_done() -> None:
+    """In observe mode the page says that the isolation was never put on the node."""
+    web = Web(records=[FakeRecord("a", replace(ISOLATED, isolation_observed=True))])
+    client = web.client()
+    assert client.get("/api/v1/nodes").get_json()["nodes"][0]["isolation_observed"] is True
+    assert "only recorded" in client.get("/").text
+
+
 def test_unknown_levels_are_null_and_not_green() -> None:
     """Without Prometheus no node is called calm."""
     web = Web(records=[FakeRecord("a", ISOLATED)], levels=Unknown("prometheus", "refused"))
