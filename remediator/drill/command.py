@@ -44,7 +44,8 @@ def drill(
         for name, title in scenarios.shipped().items():
             click.echo(f"{name:12} {title}")
         return
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, _: sys.exit(128 + received))
     try:
         passed = _run(scenario, 1.0 if realtime else speed, output_dir, with_remediator=not without_remediator)
     except (ConfigError, DrillError) as error:

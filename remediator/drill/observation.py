@@ -91,7 +91,8 @@ class Watcher:
     def audit(self) -> Iterator[Json]:
         """All audit lines so far, in order."""
         for path in sorted(self.audit_directory.glob("audit-*.jsonl*"), reverse=True):
-            for line in path.read_text(encoding="utf-8").splitlines():
+            # The last line may be in the middle of being written.
+            for line in path.read_text(encoding="utf-8").split("\n")[:-1]:
                 yield json.loads(line)
 
     def _get(self, url: str, **params: str) -> Any:
