@@ -4,6 +4,7 @@ The shape of scenario files, closed so that a typo is refused with its line and 
 here. All durations are scenario seconds.
 """
 
+import re
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -92,14 +93,30 @@ class FaultSpec(Section):
     api: dict[str, Any] | None = None
     """A fault of the API server, see remediator/drill/apiserver/faults.py."""
     metrics: Literal["exporter", "node-exporter", "cadvisor", "kube-state-metrics"] | None = None
-    """An endpoint that answers 503."""
+    """An endpoint that goes wrong: answers 503, or as the next keys say."""
     node: StrictStr = ""
+    """The endpoint of this node only; empty: of all."""
+    drop: StrictStr = ""
+    """Samples whose line matches this regular expression are missing."""
+    duplicate: StrictBool = False
+    """Every sample stands there twice, the second with `copy="2"`, as two replicas of an exporter give."""
 
     @model_validator(mode="after")
     def _one_of_them(self) -> "FaultSpec":
         if (self.api is None) == (self.metrics is None):
             raise ValueError("a fault is either api or metrics: give one of the two")
+        if self.metrics is None and (self.drop or self.duplicate or self.node):
+            raise ValueError("drop, duplicate and node belong to a fault of metrics")
+        try:
+            re.compile(self.drop)
+        except re.error as error:
+            raise ValueError(f"drop is no regular expression: {error}") from error
         return self
+
+    @property
+    def down(self) -> bool:
+        """The endpoint does not answer at all."""
+        return self.metrics is not None and not self.drop and not self.duplicate
 
 
 class SilenceSpec(Section):

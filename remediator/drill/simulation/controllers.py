@@ -11,6 +11,7 @@ from remediator.drill.apiserver.resources import Json
 from remediator.drill.apiserver.selectors import selector_matches
 from remediator.drill.apiserver.store import Store, timestamp
 from remediator.drill.simulation.build import new_pod, suffix
+from remediator.drill.simulation.scheduler import tolerates
 
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
@@ -25,6 +26,9 @@ def run_all(store: Store) -> None:
         _replicas(store, stateful_set, stateful_set["spec"].get("replicas", 1), _ordinal_name)
     for job in store.list("Job"):
         _job(store, job)
+    for daemon_set in store.list("DaemonSet"):
+        _daemon_set(store, daemon_set)
+    _collect_orphans(store)
     for service in store.list("Service"):
         _endpoints(store, service)
     for budget in store.list("PodDisruptionBudget"):
@@ -123,6 +127,39 @@ def _job(store: Store, job: Json) -> None:
     living = alive(pods)
     status = {"active": len(living), "ready": sum(is_ready(pod) for pod in living), "succeeded": done}
     _update_status(store, job, {**job.get("status", {}), **status})
+
+
+def _daemon_set(store: Store, daemon_set: Json) -> None:
+    """One pod per node that it tolerates, bound by name as the DaemonSet controller's affinity would."""
+    pods = owned(store, daemon_set)
+    template = daemon_set["spec"]["template"]
+    occupied = {pod["spec"].get("nodeName") for pod in alive(pods)}
+    for node in store.list("Node"):
+        name = node["metadata"]["name"]
+        hard = [t for t in node["spec"].get("taints") or [] if t["effect"] in ("NoSchedule", "NoExecute")]
+        wanted = all(tolerates(template["spec"].get("tolerations") or [], taint) for taint in hard)
+        if wanted and name not in occupied:
+            pod = new_pod(daemon_set, template, _random_name(daemon_set, pods) or "")
+            pods.append(store.create("Pod", {**pod, "spec": {**pod["spec"], "nodeName": name}}))
+    living = alive(pods)
+    ready = sum(is_ready(pod) for pod in living)
+    counts = {"desiredNumberScheduled": len(living), "currentNumberScheduled": len(living), "numberReady": ready}
+    _update_status(store, daemon_set, {**daemon_set.get("status", {}), **counts})
+
+
+_OWNERS = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "Service")
+
+
+def _collect_orphans(store: Store) -> None:
+    """The garbage collector: what was controlled by an object that is gone goes too."""
+    known = {None, *(obj["metadata"]["uid"] for kind in _OWNERS for obj in store.list(kind))}
+    for replica_set in [rs for rs in store.list("ReplicaSet") if controller_uid(rs) not in known]:
+        store.delete("ReplicaSet", replica_set["metadata"]["namespace"], replica_set["metadata"]["name"])
+    for pod in store.list("Pod"):
+        metadata = pod["metadata"]
+        if controller_uid(pod) not in known and "deletionTimestamp" not in metadata:
+            grace = pod["spec"].get("terminationGracePeriodSeconds", 30)
+            store.mark_deleted("Pod", metadata["namespace"], metadata["name"], grace)
 
 
 def _endpoints(store: Store, service: Json) -> None:

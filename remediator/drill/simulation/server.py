@@ -15,6 +15,7 @@ from remediator.drill.apiserver.faults import Faults
 from remediator.drill.apiserver.store import Store
 from remediator.drill.scenario import Scenario
 from remediator.drill.simulation.endpoints import cadvisor, kube_state_metrics, memory_exporter, node_exporter
+from remediator.drill.simulation.spoiling import spoilt
 from remediator.drill.simulation.world import World
 
 TICK_SECONDS = 0.1
@@ -70,14 +71,16 @@ class Cluster:
         endpoint, node = request.match_info["endpoint"], request.match_info["node"]
         if endpoint not in _PAGES or node not in self.world.memory:
             raise web.HTTPNotFound
-        if self.world.endpoint_down(endpoint, node):
-            raise web.HTTPServiceUnavailable
-        return web.Response(text=_PAGES[endpoint](self.world, node))
+        return self._page(endpoint, node, lambda: _PAGES[endpoint](self.world, node))
 
     async def _kube_state_metrics(self, request: web.Request) -> web.Response:
-        if self.world.endpoint_down("kube-state-metrics", ""):
+        return self._page("kube-state-metrics", "", lambda: kube_state_metrics.page(self.world))
+
+    def _page(self, endpoint: str, node: str, page: Callable[[], str]) -> web.Response:
+        faults = self.world.metrics_faults(endpoint, node)
+        if any(fault.down for fault in faults):
             raise web.HTTPServiceUnavailable
-        return web.Response(text=kube_state_metrics.page(self.world))
+        return web.Response(text=spoilt(page(), faults) if faults else page())
 
     async def _state(self, request: web.Request) -> web.Response:
         return web.json_response(self.world.state() | {"started": self._started_at is not None})

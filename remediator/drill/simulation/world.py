@@ -3,7 +3,7 @@
 from remediator.drill.apiserver.faults import Fault, Faults
 from remediator.drill.apiserver.resources import Json
 from remediator.drill.apiserver.store import Store, timestamp
-from remediator.drill.scenario import Scenario, WorkloadSpec, expanded
+from remediator.drill.scenario import FaultSpec, Scenario, WorkloadSpec, expanded
 from remediator.drill.simulation import controllers, scheduler
 from remediator.drill.simulation.build import populate
 from remediator.drill.simulation.chronicle import Chronicle
@@ -61,16 +61,13 @@ class World:
     def _api_faults(self) -> list[Fault]:
         return [Fault.parse(fault.api) for fault in self.scenario.faults if fault.api and self._in_force(fault)]
 
-    def _in_force(self, fault: object) -> bool:
-        begin, end = getattr(fault, "at", 0.0), getattr(fault, "until", None)
-        return begin <= self.now and (end is None or self.now < end)
+    def _in_force(self, fault: FaultSpec) -> bool:
+        return fault.at <= self.now and (fault.until is None or self.now < fault.until)
 
-    def endpoint_down(self, endpoint: str, node: str) -> bool:
-        """A metrics fault is in force."""
-        return any(
-            fault.metrics == endpoint and fault.node in ("", node) and self._in_force(fault)
-            for fault in self.scenario.faults
-        )
+    def metrics_faults(self, endpoint: str, node: str) -> list[FaultSpec]:
+        """Faults of an endpoint that are in force."""
+        found = [f for f in self.scenario.faults if f.metrics == endpoint and f.node in ("", node)]
+        return [fault for fault in found if self._in_force(fault)]
 
     # --- the kubelet's own eviction, and the kernel's last resort ----------------------------------------
 
