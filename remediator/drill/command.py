@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import click
+import requests
 
 from remediator.config.problems import ConfigError
 from remediator.drill import scenario as scenarios
 from remediator.drill.live_view import LiveView
 from remediator.drill.observation import Watcher
+from remediator.drill.operating import Operator
 from remediator.drill.page import write_page
 from remediator.drill.processes import DrillError, Processes, answers
 from remediator.drill.real_machine import this_machine_now
 from remediator.drill.report import compile_report
 from remediator.drill.stack import Addresses, Stack
-from remediator.drill.story import Chronicle, Operator, follow
+from remediator.drill.story import Chronicle, conclude, follow
 from remediator.drill.verdict import print_verdict
 from remediator.drill.wants import evaluate
 
@@ -84,27 +86,36 @@ def _prepare(directory: Path) -> None:
 def _rehearse(stack: Stack) -> tuple[dict[str, Any], Chronicle]:
     story, at = stack.scenario, stack.at
     remediator_url = f"http://{at.remediator}"
-    watcher = Watcher(f"http://{at.cluster}", f"http://{at.prometheus}", remediator_url, stack.audit_directory)
+    watcher = Watcher(
+        f"http://{at.cluster}", f"http://{at.prometheus}", remediator_url, stack.audit_directory, stack.speed
+    )
     stack.processes.wait_for("prometheus", lambda: _all_seen(watcher, story))
     if stack.with_remediator:
         stack.processes.wait_for("remediator", lambda: answers(f"{remediator_url}/readyz"), timeout_seconds=45)
     click.echo(f"meanwhile: KUBECONFIG={stack.kubeconfig} kubectl get nodes,pods,nrem -A")
-    operator = Operator(story, f"http://{at.alertmanager}", remediator_url) if stack.with_remediator else None
-
-    def snapshot(chronicle: Chronicle) -> dict[str, Any]:
-        webhooks = watcher.webhooks_received() if stack.with_remediator else 0
-        audit, events = list(watcher.audit()), watcher.kubernetes_events()
-        return compile_report(story, stack.speed, chronicle, audit, events, webhooks)
-
+    operator = Operator(story, f"http://{at.alertmanager}", remediator_url)
     watcher.start()
     with LiveView(story) as view:
-        chronicle, snapshots = follow(story, watcher, operator, view.show, snapshot, stack.processes.check)
-    report = snapshot(chronicle)
+        chronicle = follow(story, watcher, operator.act, view.show, stack.processes.check)
+    try:
+        conclude(watcher, chronicle, with_remediator=stack.with_remediator)
+        machine = this_machine_now(watcher)
+    except requests.RequestException as error:
+        raise DrillError(f"the end of the story could not be read: {error}") from error
+    return _judged(stack, chronicle) | {"this_machine": machine}, chronicle
+
+
+def _judged(stack: Stack, chronicle: Chronicle) -> dict[str, Any]:
+    """The report, held against what the scenario wants at its moments and in the end."""
+    story = stack.scenario
+    report = compile_report(story, stack.speed, chronicle)
+    moments = sorted({want.at for want in story.wants if want.at is not None})
+    snapshots = [(moment, compile_report(story, stack.speed, chronicle.until(moment))) for moment in moments]
     results = evaluate(story.wants, [*snapshots, (chronicle.now, report)])
-    report["wants"] = [result.as_dict() for result in results]
-    report["passed"] = all(result.ok for result in results)
-    report["this_machine"] = this_machine_now(watcher)
-    return report, chronicle
+    return report | {
+        "wants": [result.as_dict() for result in results],
+        "passed": all(result.ok for result in results),
+    }
 
 
 def _all_seen(watcher: Watcher, story: scenarios.Scenario) -> bool:

@@ -78,7 +78,7 @@ class LiveView:
         for node in sorted(set(moment.level) | set(self._scenario.node_names)):
             level = LEVEL_NAMES[moment.level.get(node, 0)]
             used = moment.used_ratio.get(node, 0.0)
-            closed = " cordoned" if moment.unschedulable.get(node) else ""
+            closed = " cordoned" if chronicle.unschedulable.get(node) else ""
             table.add_row(
                 node,
                 Text(level, style=STYLES[level]),

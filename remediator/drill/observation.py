@@ -1,8 +1,10 @@
 """What a drill looks at while it runs: the cluster, Prometheus, the remediator, all over HTTP. Reads only."""
 
 import json
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +13,18 @@ import requests
 Json = dict[str, Any]
 LEVEL_NAMES = ("GREEN", "YELLOW", "ORANGE", "RED")
 _TIMEOUT_SECONDS = 3.0
+_RECORDED = '{__name__=~"node:memory_level|node:memory_used:ratio|node:memory_pressure:score"}'
+_OVERLAP_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One look: scenario seconds, and per node what Prometheus and the cluster say."""
+    """One evaluation of the rules: its scenario seconds, and what it recorded per node."""
 
     seconds: float
     used_ratio: Mapping[str, float]
     level: Mapping[str, int]
     score: Mapping[str, float]
-    unschedulable: Mapping[str, bool]
 
 
 @dataclass(slots=True)
@@ -32,27 +35,54 @@ class Watcher:
     prometheus_url: str
     remediator_url: str
     audit_directory: Path
+    speed: float
     _session: requests.Session = field(default_factory=requests.Session)
     _events_read: int = 0
+    _started_at: float = 0.0
+    _evaluated_at: float = 0.0
 
     def start(self) -> None:
         """Let the scenario's time begin."""
         self._session.post(f"{self.cluster_url}/drill/start", timeout=_TIMEOUT_SECONDS).raise_for_status()
+        self._started_at = self._evaluated_at = time.time()
 
-    def moment(self) -> Moment:
-        """Look once."""
-        state = self._get(f"{self.cluster_url}/drill/state")
-        recorded = '{__name__=~"node:memory_level|node:memory_used:ratio|node:memory_pressure:score"}'
-        found: dict[str, dict[str, float]] = {}
-        for labels, value in self.query(recorded):
-            found.setdefault(labels["__name__"], {})[labels["node"]] = value
+    def scenario_seconds(self, unix_seconds: float) -> float:
+        """When in the story something happened by the clock."""
+        return round((unix_seconds - self._started_at) * self.speed, 2)
+
+    def clock_seconds(self, timestamp: str) -> float:
+        """The same for a timestamp of the Kubernetes API."""
+        return self.scenario_seconds(datetime.fromisoformat(timestamp).timestamp())
+
+    def state(self) -> Json:
+        """What the cluster says of itself now."""
+        state: Json = self._get(f"{self.cluster_url}/drill/state")
+        return state
+
+    def new_moments(self) -> list[Moment]:
+        """What Prometheus has recorded since the last call, each evaluation at its own time.
+
+        The newest one is left for the next call: its rules may still be running.
+        """
+        window_ms = round((time.time() - self._evaluated_at + _OVERLAP_SECONDS) * 1000)
+        answer = self._get(f"{self.prometheus_url}/api/v1/query", query=f"{_RECORDED}[{window_ms}ms]")
+        found: dict[float, dict[str, dict[str, float]]] = {}
+        for series in answer["data"]["result"]:
+            name, node = series["metric"]["__name__"], series["metric"]["node"]
+            for at, value in series["values"]:
+                found.setdefault(float(at), {}).setdefault(name, {})[node] = float(value)
+        times = [at for at in sorted(found)[:-1] if at > self._evaluated_at]
+        if times:
+            self._evaluated_at = times[-1]
+        return [self._moment(at, found[at]) for at in times]
+
+    def _moment(self, at: float, found: Mapping[str, Mapping[str, float]]) -> Moment:
         levels = found.get("node:memory_level", {})
         return Moment(
-            seconds=float(state["seconds"]),
+            seconds=self.scenario_seconds(at),
             used_ratio=found.get("node:memory_used:ratio", {}),
             level={node: int(value) for node, value in levels.items()},
             score=found.get("node:memory_pressure:score", {}),
-            unschedulable={node: each["unschedulable"] for node, each in state["nodes"].items()},
         )
 
     def new_events(self) -> list[Json]:
@@ -71,6 +101,17 @@ class Watcher:
         found = self._get(f"{self.cluster_url}/apis/remediator.io/v1alpha1/noderemediations")
         items: list[Json] = found["items"]
         return items
+
+    def removals(self) -> list[Json]:
+        """Requests that removed a pod, by eviction or by deletion, as the API server saw them."""
+        requests_seen: list[Json] = self._get(f"{self.cluster_url}/drill/requests")
+        return [
+            each
+            for each in requests_seen
+            if each.get("resource") == "pods"
+            and (each.get("verb") == "delete" or each.get("subresource") == "eviction")
+            and (each.get("status") or 0) < 300
+        ]
 
     def kubernetes_events(self) -> list[Json]:
         """Event objects."""

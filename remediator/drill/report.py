@@ -3,29 +3,23 @@
 Its keys are an interface: scenarios name them in their wants, and others read report.json.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
+from remediator.drill.declared import PROTECTED, declared_tier
 from remediator.drill.observation import Json
 from remediator.drill.scenario import Scenario
 from remediator.drill.story import Chronicle
 
-_PROTECTED = ("critical", "important")
 _LEVELS = {"yellow_at": 1, "orange_at": 2, "red_at": 3}
 _SETTLED_SECONDS = 45.0
 
 
-def compile_report(
-    scenario: Scenario,
-    speed: float,
-    chronicle: Chronicle,
-    audit: Sequence[Json],
-    kubernetes_events: Sequence[Json],
-    webhooks_received: int,
-) -> dict[str, Any]:
-    """Everything but `passed` and `wants`."""
-    focus = scenario.focus
-    evicted = _evicted(chronicle, audit)
+def compile_report(scenario: Scenario, speed: float, chronicle: Chronicle) -> dict[str, Any]:
+    """Everything but `passed`, `wants` and `this_machine`. Times are scenario seconds."""
+    focus, audit = scenario.focus, chronicle.audit
+    evicted = _evicted(scenario, chronicle)
+    ranking = _ranking(focus, audit)
     levels = {name: _reached(chronicle, focus, level) for name, level in _LEVELS.items()}
     return {
         "scenario": scenario.name,
@@ -33,7 +27,7 @@ def compile_report(
         "speed": speed,
         "focus": focus,
         "levels": levels,
-        "notified": _notified(focus, kubernetes_events),
+        "notified": _notified(focus, chronicle.notices),
         "evicted": evicted,
         "drained": _told(chronicle, "endpoints_drained", focus),
         "restored": _told(chronicle, "endpoints_restored", focus),
@@ -44,7 +38,7 @@ def compile_report(
         "untainted_at": _first(chronicle, "untainted", focus),
         "release_asked_at": chronicle.release_asked_at,
         "cordoned_before_evicting": _cordoned_first(chronicle, focus),
-        "protected_evicted": sum(pod["tier"] in _PROTECTED for pod in evicted),
+        "protected_evicted": sum(pod["tier"] in PROTECTED for pod in evicted),
         "held_by_budget": _held_by_budget(audit),
         "peak_used_ratio": _peak(chronicle, focus),
         "after_used_ratio": _after(chronicle, focus),
@@ -54,9 +48,9 @@ def compile_report(
         "successors_on_the_node": _successors(chronicle, focus),
         "oom_kills": _count(chronicle, "oom_kill"),
         "kubelet_evictions": _count(chronicle, "kubelet_eviction"),
-        "webhooks_received": webhooks_received,
-        "kubelet_order": chronicle.kubelet_order,
-        "ranking": _ranking(focus, audit),
+        "webhooks_received": chronicle.webhooks_received,
+        "kubelet_order": _kubelet_order(chronicle.kubelet_order, sum(pod["bytes"] for pod in evicted)),
+        "ranking": ranking,
         "phases": [{"at": at, "node": node, "phase": phase} for at, node, phase in chronicle.phases],
     }
 
@@ -93,30 +87,35 @@ def _count(chronicle: Chronicle, what: str) -> int:
     return len(_told(chronicle, what))
 
 
-def _evicted(chronicle: Chronicle, audit: Iterable[Json]) -> list[Json]:
-    """Pods that we evicted: the audit's words, joined with what was seen of them in the cluster."""
-    terminating = {event["uid"]: event for event in _told(chronicle, "pod_terminating")}
+def _evicted(scenario: Scenario, chronicle: Chronicle) -> list[Json]:
+    """Pods that somebody's request removed: as the cluster saw it, so that none goes untold.
+
+    The tier is the one that the scenario declares; the score is the audit's, None for a pod it does not know.
+    """
+    removed = {(each["namespace"], each["name"]) for each in chronicle.removals}
+    intended = {
+        line["action"]["pod_uid"]: line["action"]
+        for line in chronicle.audit
+        if line["kind"] == "intent" and line["action"]["kind"] == "evict"
+    }
     found = []
-    for line in audit:
-        action = line.get("action") or {}
-        if line.get("kind") != "result" or action.get("kind") != "evict" or line.get("status") != "done":
-            continue
-        seen = terminating.get(action["pod_uid"])
-        if seen is None or line.get("mode") == "observe":
-            continue
-        found.append(
-            {
-                "namespace": action["namespace"],
-                "name": action["pod"],
-                "uid": action["pod_uid"],
-                "workload": action["workload"],
-                "tier": action["tier"],
-                "score": action["score"],
-                "bytes": seen.get("bytes", action["expected_bytes"]),
-                "at": seen["at"],
-            }
-        )
+    for event in _told(chronicle, "pod_terminating"):
+        action = intended.get(event["uid"], {})
+        if action or (event["namespace"], event["name"]) in removed:
+            tier = declared_tier(scenario, event["workload"])
+            told = {key: event[key] for key in ("namespace", "name", "uid", "node", "workload", "bytes", "at")}
+            score = action.get("score")
+            found.append(told | {"tier": tier, "score": round(score, 2) if score is not None else None})
     return found
+
+
+def _kubelet_order(order: Iterable[Json], enough_bytes: int) -> list[Json]:
+    """The kubelet's order; `taken` marks whom it would have needed for as many bytes."""
+    marked, freed = [], 0
+    for pod in order:
+        marked.append(pod | {"taken": freed < enough_bytes})
+        freed += pod["usage_bytes"]
+    return marked
 
 
 def _still_drained(events: Iterable[Json]) -> int:
@@ -212,8 +211,3 @@ def _ranking(node: str, audit: Iterable[Json]) -> list[Json]:
             if any(step.get("kind") == "evict" for step in steps):
                 best = line["ranking"]
     return best
-
-
-def as_snapshot(report: dict[str, Any]) -> dict[str, Any]:
-    """The part of a report that can be asked for at a moment of the story."""
-    return {key: value for key, value in report.items() if key not in ("ranking", "kubelet_order")}

@@ -1,140 +1,115 @@
-"""Follows a drill's story: looks, keeps what was seen, acts as the operator, until the scenario's time is over.
+"""Follows a drill's story: looks, keeps what was seen, lets the operator act, until the scenario's time is over.
 
-The operator does what a person would: sets silences in Alertmanager, answers a request for release. Everything seen
-goes into a `Chronicle`; what it means is `report.py`.
+Everything seen goes into a `Chronicle`; what it means is `report.py`. What it meant at an earlier moment is
+answered by the same chronicle, cut off there.
 """
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import requests
 
 from remediator.drill.observation import Json, Moment, Watcher
-from remediator.drill.scenario import Scenario, SilenceSpec
+from remediator.drill.scenario import Scenario
 
 POLL_SECONDS = 0.3
-_FAR_FUTURE = timedelta(hours=12)
 
 
 @dataclass(slots=True)
 class Chronicle:
     """Everything that was seen, in scenario time."""
 
+    now: float = 0.0
+    """Scenario seconds of the last look."""
     moments: list[Moment] = field(default_factory=list)
     events: list[Json] = field(default_factory=list)
+    """Of the simulated cluster."""
     kubelet_order: list[Json] = field(default_factory=list)
     release_asked_at: float | None = None
-    records: list[Json] = field(default_factory=list)
     phases: list[tuple[float, str, str]] = field(default_factory=list)
     """(seconds, node, phase), whenever one changed."""
     messages: dict[str, str] = field(default_factory=dict)
+    unschedulable: dict[str, bool] = field(default_factory=dict)
+    audit: list[Json] = field(default_factory=list)
+    """The remediator's own lines; `at` is scenario seconds."""
+    notices: list[Json] = field(default_factory=list)
+    """Kubernetes Events; `at` is scenario seconds, to a second of the clock."""
+    removals: list[Json] = field(default_factory=list)
+    """Requests that removed a pod, as the API server saw them."""
+    webhooks_received: int = 0
 
-    @property
-    def now(self) -> float:
-        """Scenario seconds of the last look."""
-        return self.moments[-1].seconds if self.moments else 0.0
-
-
-class Operator:
-    """What the drill does as a person."""
-
-    def __init__(self, scenario: Scenario, alertmanager_url: str, remediator_url: str) -> None:
-        self._scenario, self._alertmanager_url, self._remediator_url = scenario, alertmanager_url, remediator_url
-        self._silences: dict[SilenceSpec, str] = {}
-        self._ended: set[SilenceSpec] = set()
-        self._released: set[str] = set()
-
-    def act(self, chronicle: Chronicle) -> None:
-        """Whatever is due now."""
-        for silence in self._scenario.silences:
-            if silence not in self._silences and chronicle.now >= silence.at:
-                self._silences[silence] = self._silence(silence)
-            if silence in self._silences and silence not in self._ended and chronicle.now >= silence.until:
-                self._end(self._silences[silence])
-                self._ended.add(silence)
-        self._release(chronicle)
-
-    def _silence(self, silence: SilenceSpec) -> str:
-        now = datetime.now(UTC)
-        matchers = [text.partition("=") for text in silence.matchers]
-        body = {
-            "matchers": [{"name": n, "value": v, "isRegex": False, "isEqual": True} for n, _, v in matchers],
-            "startsAt": now.isoformat(),
-            "endsAt": (now + _FAR_FUTURE).isoformat(),
-            "createdBy": "drill",
-            "comment": "set by the scenario",
-        }
-        answer = requests.post(f"{self._alertmanager_url}/api/v2/silences", json=body, timeout=5)
-        answer.raise_for_status()
-        return str(answer.json()["silenceID"])
-
-    def _end(self, silence_id: str) -> None:
-        requests.delete(f"{self._alertmanager_url}/api/v2/silence/{silence_id}", timeout=5).raise_for_status()
-
-    def _release(self, chronicle: Chronicle) -> None:
-        after, node = self._scenario.operator.release_after, self._scenario.focus
-        asked = chronicle.release_asked_at
-        if after is None or asked is None or chronicle.now < asked + after or node in self._released:
-            return
-        answer = requests.post(f"{self._remediator_url}/api/v1/nodes/{node}/release", json={}, timeout=5)
-        if answer.ok:
-            self._released.add(node)
+    def until(self, seconds: float) -> "Chronicle":
+        """The same, as it was at a moment."""
+        asked = self.release_asked_at
+        return replace(
+            self,
+            now=min(self.now, seconds),
+            moments=[moment for moment in self.moments if moment.seconds <= seconds],
+            events=[event for event in self.events if event["at"] <= seconds],
+            release_asked_at=asked if asked is not None and asked <= seconds else None,
+            phases=[phase for phase in self.phases if phase[0] <= seconds],
+            audit=[line for line in self.audit if line["at"] <= seconds],
+            notices=[notice for notice in self.notices if notice["at"] <= seconds],
+        )
 
 
-Show = Callable[[Chronicle], None]
-Snapshot = Callable[[Chronicle], dict[str, Any]]
+Act = Callable[[float, float | None], None]
 
 
 def follow(
-    scenario: Scenario,
-    watcher: Watcher,
-    operator: Operator | None,
-    show: Show,
-    snapshot: Snapshot,
-    check: Callable[[], None],
-) -> tuple[Chronicle, list[tuple[float, dict[str, Any]]]]:
-    """Watch until the scenario's duration is over -> what was seen, and the snapshots that wants ask for."""
+    scenario: Scenario, watcher: Watcher, act: Act, show: Callable[[Chronicle], None], check: Callable[[], None]
+) -> Chronicle:
+    """Watch until the scenario's duration is over -> what was seen. `check` raises when a process has ended."""
     chronicle = Chronicle()
-    due = sorted({want.at for want in scenario.wants if want.at is not None})
-    snapshots: list[tuple[float, dict[str, Any]]] = []
     while chronicle.now < scenario.duration:
         began = time.monotonic()
         check()
         look(scenario, watcher, chronicle)
-        if operator is not None:
-            operator.act(chronicle)
-        while due and chronicle.now >= due[0]:
-            snapshots.append((due.pop(0), snapshot(chronicle)))
+        act(chronicle.now, chronicle.release_asked_at)
         show(chronicle)
         time.sleep(max(0.0, POLL_SECONDS - (time.monotonic() - began)))
-    return chronicle, snapshots
+    return chronicle
 
 
 def look(scenario: Scenario, watcher: Watcher, chronicle: Chronicle) -> None:
     """Take in what is new; a source that does not answer now is asked again at the next look."""
     try:
-        chronicle.moments.append(watcher.moment())
-        fresh = watcher.new_events()
-        chronicle.events += fresh
+        state = watcher.state()
+        chronicle.now = float(state["seconds"])
+        chronicle.unschedulable = {node: each["unschedulable"] for node, each in state["nodes"].items()}
+        chronicle.moments += watcher.new_moments()
+        order = watcher.kubelet_order(scenario.focus)
+        chronicle.events += watcher.new_events()
         # The kubelet's choice before anything was done about it.
         if not any(event["what"] == "pod_terminating" for event in chronicle.events):
-            chronicle.kubelet_order = watcher.kubelet_order(scenario.focus)
+            chronicle.kubelet_order = order
         _records(scenario, watcher, chronicle)
     except requests.RequestException:
         return
 
 
 def _records(scenario: Scenario, watcher: Watcher, chronicle: Chronicle) -> None:
-    chronicle.records = watcher.records()
-    for record in chronicle.records:
+    for record in watcher.records():
         node, status = record["metadata"]["name"], record.get("status") or {}
         phase = status.get("phase", "WATCHING")
         before = next((p for _, n, p in reversed(chronicle.phases) if n == node), "WATCHING")
         if phase != before:
             chronicle.phases.append((chronicle.now, node, phase))
         chronicle.messages[node] = status.get("message", "")
-        if node == scenario.focus and status.get("releaseAskedAt") and chronicle.release_asked_at is None:
-            chronicle.release_asked_at = chronicle.now
+        asked = status.get("releaseAskedAt")
+        if node == scenario.focus and asked and chronicle.release_asked_at is None:
+            chronicle.release_asked_at = watcher.scenario_seconds(asked)
+
+
+def conclude(watcher: Watcher, chronicle: Chronicle, *, with_remediator: bool) -> None:
+    """What is read once, when the story is over. Raises requests.RequestException."""
+    chronicle.moments += watcher.new_moments()
+    chronicle.events += watcher.new_events()
+    chronicle.removals = watcher.removals()
+    chronicle.notices = [
+        notice | {"at": watcher.clock_seconds(notice["firstTimestamp"])} for notice in watcher.kubernetes_events()
+    ]
+    if with_remediator:
+        chronicle.audit = [line | {"at": watcher.scenario_seconds(line["at"])} for line in watcher.audit()]
+        chronicle.webhooks_received = watcher.webhooks_received()
