@@ -23,7 +23,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-RANGE_FUNCTIONS = frozenset({"rate", "increase", "deriv", "delta", "last_over_time", "max_over_time", "min_over_time"})
+RANGE_FUNCTIONS = frozenset({"rate", "irate", "increase", "deriv", "delta", "last_over_time", "max_over_time"})
 """Functions whose call on a foreign selector may be wrapped."""
 
 
