@@ -1,8 +1,11 @@
 """`remediator drill`: rehearse a scenario with the whole product, and say whether it went as wanted."""
 
+import contextlib
+import fcntl
 import json
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +65,7 @@ def drill(
 def _run(source: str, speed: float, directory: Path, *, with_remediator: bool) -> bool:
     story = scenarios.load(source)
     directory = directory.absolute()
-    _prepare(directory)
-    with Processes(directory / "logs") as processes:
+    with _prepared(directory), Processes(directory / "logs") as processes:
         stack = Stack(story, source, speed, directory, processes, Addresses.chosen(), with_remediator)
         click.echo("starting the cluster, Prometheus, exporters, the remediator, Alertmanager …")
         stack.start()
@@ -74,13 +76,24 @@ def _run(source: str, speed: float, directory: Path, *, with_remediator: bool) -
     return bool(report["passed"])
 
 
-def _prepare(directory: Path) -> None:
+@contextlib.contextmanager
+def _prepared(directory: Path) -> Iterator[None]:
+    """The directory, ours alone while the drill runs, without an older drill's report."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        probe = directory / "report.json"
-        probe.unlink(missing_ok=True)
+        lock = (directory / ".lock").open("w")
     except OSError as error:
         raise DrillError(f"--output-dir {directory}: {error.strerror}; choose a directory you may write to") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise DrillError(
+                f"another drill is running in {directory}: wait, or choose another --output-dir"
+            ) from error
+        for name in ("report.json", "report.html"):
+            (directory / name).unlink(missing_ok=True)
+        yield
 
 
 def _rehearse(stack: Stack) -> tuple[dict[str, Any], Chronicle]:

@@ -1,6 +1,7 @@
 """What a drill shows while it runs: a table on a terminal, one line per event elsewhere."""
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console, Group
@@ -12,9 +13,10 @@ from remediator.drill.observation import LEVEL_NAMES
 from remediator.drill.scenario import Scenario
 from remediator.drill.story import Chronicle
 from remediator.drill.wants import clock
+from remediator.rulefiles import PROFILES
 
 STYLES = {"GREEN": "green", "YELLOW": "yellow", "ORANGE": "dark_orange", "RED": "bold red"}
-_BAR_WIDTH = 30
+_BAR_WIDTH = 40
 _LAST_EVENTS = 8
 
 
@@ -38,6 +40,20 @@ def describe(event: dict[str, Any]) -> str | None:
     return sentences.get(event["what"])
 
 
+def _water_mark(used: float, highest: float, thresholds: Sequence[float], style: str) -> Text:
+    """Used memory as a bar; dotted up to the highest mark so far, a stroke at each level's threshold."""
+    strokes = {round(threshold * _BAR_WIDTH) for threshold in thresholds}
+    bar = Text()
+    for place in range(_BAR_WIDTH):
+        if place < round(used * _BAR_WIDTH):
+            bar.append("█", style)
+        elif place in strokes:
+            bar.append("│", "bold")
+        else:
+            bar.append("░" if place < round(highest * _BAR_WIDTH) else " ", "dim")
+    return bar
+
+
 class LiveView:
     """A live table on a terminal; plain lines when the output is not one."""
 
@@ -47,6 +63,8 @@ class LiveView:
         self._live = Live(console=self._console, auto_refresh=False) if sys.stdout.isatty() else None
         self._told = 0
         self._levels: dict[str, int] = {}
+        self._highest: dict[str, float] = {}
+        self._thresholds = tuple(PROFILES[scenario.policy.profile].enter.values())
         self._phases = 0
 
     def __enter__(self) -> "LiveView":
@@ -75,6 +93,8 @@ class LiveView:
         for column in ("node", "level", "used", "", "score", "phase", "what and why"):
             table.add_column(column, no_wrap=column != "what and why")
         phases = {node: phase for _, node, phase in chronicle.phases}
+        for node, used in moment.used_ratio.items():
+            self._highest[node] = max(used, self._highest.get(node, 0.0))
         for node in sorted(set(moment.level) | set(self._scenario.node_names)):
             level = LEVEL_NAMES[moment.level.get(node, 0)]
             used = moment.used_ratio.get(node, 0.0)
@@ -83,7 +103,7 @@ class LiveView:
                 node,
                 Text(level, style=STYLES[level]),
                 f"{used:.0%}",
-                Text("█" * round(used * _BAR_WIDTH), style=STYLES[level]),
+                _water_mark(used, self._highest.get(node, 0.0), self._thresholds, STYLES[level]),
                 f"{moment.score.get(node, 0):.0f}",
                 phases.get(node, "") + closed,
                 chronicle.messages.get(node, ""),

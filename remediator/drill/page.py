@@ -11,7 +11,7 @@ from remediator.drill.observation import LEVEL_NAMES
 from remediator.drill.scenario import Scenario
 from remediator.drill.story import Chronicle
 from remediator.drill.verdict import timeline
-from remediator.drill.wants import clock
+from remediator.drill.wants import clock, seen_text
 from remediator.rulefiles import PROFILES
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 1000, 320, 46, 34, 14
@@ -46,7 +46,7 @@ class Chart:
 def write_page(path: Path, report: dict[str, Any], chronicle: Chronicle, scenario: Scenario) -> None:
     """Write the page."""
     environment = Environment(autoescape=select_autoescape(default_for_string=True, default=True))
-    environment.filters |= {"clock": clock, "size": size}
+    environment.filters |= {"clock": clock, "size": size, "seen_text": seen_text}
     text = (resources.files("remediator.drill") / "templates" / "report.html").read_text(encoding="utf-8")
     page = environment.from_string(text).render(
         report=report, timeline=timeline(report, chronicle), chart=chart_of(report, chronicle, scenario)

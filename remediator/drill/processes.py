@@ -4,6 +4,7 @@ Knows nothing of what they are. Output goes to one log per process; its tail is 
 """
 
 import contextlib
+import ctypes
 import os
 import signal
 import socket
@@ -17,6 +18,8 @@ from types import TracebackType
 import requests
 
 _STOP_SECONDS = 8.0
+_PORT_HINT = ", because another program took its port in that moment: run the drill again"
+_PR_SET_PDEATHSIG = 1
 _TAIL_LINES = 15
 
 
@@ -66,6 +69,7 @@ class Processes:
                     stderr=subprocess.STDOUT,
                     env={**os.environ, **(environment or {})},
                     start_new_session=True,
+                    preexec_fn=_end_with_us,  # noqa: PLW1509  # started before there is a second thread
                 )
         except OSError as error:
             raise DrillError(f"{name}: {command[0]} cannot be run: {error.strerror}") from error
@@ -78,9 +82,9 @@ class Processes:
         for running in self._running:
             code = running.process.poll()
             if code is not None:
-                raise DrillError(
-                    f"{running.name} ended with status {code}; its log {running.log} says:\n{running.tail()}"
-                )
+                tail = running.tail()
+                hint = _PORT_HINT if "address already in use" in tail.lower() else ""
+                raise DrillError(f"{running.name} ended with status {code}{hint}; its log {running.log} says:\n{tail}")
 
     def wait_for(self, name: str, ready: Callable[[], bool], timeout_seconds: float = 30.0) -> None:
         """Wait until `ready`; raises DrillError with the tails of the logs when it takes too long."""
@@ -112,6 +116,12 @@ def _signal(running: Running, number: int) -> None:
     """To the whole session, so that workers of a server end with it."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(running.process.pid, number)
+
+
+def _end_with_us() -> None:
+    """In the child, before it becomes the program: Linux ends it when the drill dies without a chance to."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def free_port() -> int:

@@ -1,5 +1,6 @@
 """The end of a drill on the terminal: timeline, wants, verdict."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,15 @@ from rich.table import Table
 
 from remediator.drill.live_view import describe
 from remediator.drill.story import Chronicle
-from remediator.drill.wants import clock
+from remediator.drill.wants import clock, seen_text
+
+_WIDTH = 150
+"""Of output that goes into a file."""
 
 
 def print_verdict(report: dict[str, Any], chronicle: Chronicle, directory: Path) -> None:
     """Timeline, the table of wants, and one sentence."""
-    console = Console(soft_wrap=True)
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
     console.print(_timeline(report, chronicle))
     console.print(_wants(report))
     machine = report["this_machine"]
@@ -54,12 +58,9 @@ def _wants(report: dict[str, Any]) -> Table:
         table.add_column(column, overflow="fold")
     for want in report["wants"]:
         mark = "[green]✓" if want["ok"] else "[bold red]✗"
-        table.add_row(mark, want["what"], want["expected"], _short(want["seen"]), want["note"])
+        table.add_row(mark, want["what"], want["expected"], _short(seen_text(want)), want["note"])
     return table
 
 
-def _short(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:g}"
-    text = str(value)
+def _short(text: str) -> str:
     return text if len(text) <= 120 else text[:117] + "…"

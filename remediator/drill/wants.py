@@ -3,7 +3,7 @@
 A snapshot is (scenario seconds, report so far); the last one is the final report.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -42,6 +42,20 @@ def _snapshot(want: WantSpec, snapshots: Sequence[Snapshot]) -> dict[str, Any]:
     return snapshots[-1][1] if snapshots else {}
 
 
+def seen_text(want: Mapping[str, Any]) -> str:
+    """What was seen, for people: moments of the story as minutes and seconds."""
+    seen, what = want["seen"], str(want["what"])
+    if isinstance(seen, int | float) and what.endswith("_at"):
+        return clock(seen)
+    return f"{seen:.4g}" if isinstance(seen, float) else _plain(seen)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(_plain(item) for item in value) or "none"
+    return "nothing" if value is None else str(value)
+
+
 def look_up(report: Any, path: str) -> Any:
     """Value at `a.b`; `evicted.count` is a list's length, `evicted.workload` a list of a key's values."""
     for step in path.split("."):
@@ -72,7 +86,7 @@ def _compare(want: WantSpec, seen: Any) -> tuple[str, bool]:
         return f"at least {want.at_least:g}", number and seen >= want.at_least
     if want.descending:
         return "in descending order", isinstance(seen, list) and seen == sorted(seen, reverse=True)
-    return f"{want.equals!r}", bool(seen == want.equals)
+    return _plain(want.equals), bool(seen == want.equals)
 
 
 def bound(value: Any) -> float:

@@ -106,9 +106,9 @@ def descendants(pid: int) -> set[int]:
 
 
 @pytest.mark.acceptance
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
 def test_interrupted_drill_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
-    """Ctrl-C or a service manager's stop in the middle of a story ends every process of it."""
+    """Ctrl-C, a stop, a closed terminal or a kill in the middle of a story ends every process of it."""
     command = [sys.executable, "-m", "remediator.cli", "drill", "--scenario", "spike", "--output-dir", str(tmp_path)]
     output = tmp_path / "output"
     with output.open("wb") as file:
@@ -123,4 +123,5 @@ def test_interrupted_drill_leaves_nothing_behind(tmp_path: Path, number: signal.
     finally:
         if drill.poll() is None:
             drill.kill()
-    assert [pid for pid in started if alive(pid)] == []
+    while any(alive(pid) for pid in started):  # killed, it cannot wait for them; the test's own limit is the deadline
+        time.sleep(0.05)
