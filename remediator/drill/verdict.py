@@ -1,5 +1,6 @@
 """The end of a drill on the terminal: timeline, wants, verdict."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from remediator.drill.live_view import describe
 from remediator.drill.story import Chronicle
 from remediator.drill.wants import clock, seen_text
 
+_ERROR = re.compile(r"\bERROR\b|level=error")
 _WIDTH = 150
 """Of output that goes into a file."""
 
@@ -28,7 +30,19 @@ def print_verdict(report: dict[str, Any], chronicle: Chronicle, directory: Path)
     wanted = len(report["wants"])
     verdict = "[bold green]PASSED" if report["passed"] else "[bold red]FAILED"
     console.print(f"{verdict}[/] {report['scenario']}: {wanted - failed} of {wanted} wants hold", highlight=False)
-    console.print(f"report: {directory / 'report.html'}", highlight=False)
+    for line in _complaints(directory / "logs") if failed else ():
+        console.print(line, style="red", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"report: {directory / 'report.html'}, logs: {directory / 'logs'}", highlight=False, soft_wrap=True)
+
+
+def _complaints(logs: Path) -> list[str]:
+    """What the programs called an error: how often, and the first one of each log."""
+    found = []
+    for log in sorted(logs.glob("*.log")):
+        errors = [line for line in log.read_text(errors="replace").splitlines() if _ERROR.search(line)]
+        if errors:
+            found.append(f"{log.stem}: {len(errors)} errors, the first: {errors[0][:250]}")
+    return found
 
 
 def timeline(report: dict[str, Any], chronicle: Chronicle) -> list[tuple[float, str]]:
