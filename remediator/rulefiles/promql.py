@@ -70,10 +70,11 @@ def wrap_calls(expression: str, wrap: Callable[[str, str, str], str | None]) -> 
     pieces: list[str] = []
     position = 0
     while position < len(cut):
-        end = _call_end(cut, position)
-        if end is not None:
+        found = _selector_call(cut, position)
+        if found is not None:
+            metric, end = found
             call = "".join(token.text for token in cut[position:end])
-            wrapped = wrap(cut[position].text, cut[position + 2].text, call)
+            wrapped = wrap(cut[position].text, metric, call)
             if wrapped is not None:
                 pieces.append(wrapped)
                 position = end
@@ -83,15 +84,16 @@ def wrap_calls(expression: str, wrap: Callable[[str, str, str], str | None]) -> 
     return "".join(pieces)
 
 
-def _call_end(cut: list[Token], start: int) -> int | None:
-    """Where `function(metric...)` that begins at `start` ends; None when none begins there."""
-    if cut[start].text not in RANGE_FUNCTIONS or start + 2 >= len(cut):
+def _selector_call(cut: list[Token], start: int) -> tuple[str, int] | None:
+    """(metric, end) of `function(metric...)` that begins at `start`; None when none does."""
+    if cut[start].text not in RANGE_FUNCTIONS:
         return None
-    if cut[start + 1].text != "(" or cut[start + 2].kind != "name":
+    solid = [place for place in range(start + 1, len(cut)) if cut[place].kind not in ("space", "comment")][:2]
+    if len(solid) < 2 or cut[solid[0]].text != "(" or cut[solid[1]].kind != "name":
         return None
-    for position in range(start + 3, len(cut)):
+    for position in range(solid[1] + 1, len(cut)):
         if cut[position].text == ")":
-            return position + 1
+            return cut[solid[1]].text, position + 1
         if cut[position].text == "(":
             return None
     return None
