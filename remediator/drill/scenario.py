@@ -6,15 +6,19 @@ here. All durations are scenario seconds.
 
 import re
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictBool, StrictStr, model_validator
+from pydantic import AfterValidator, Field, StrictBool, StrictStr, model_validator
 
+from remediator.config.positions import dotted
 from remediator.config.problems import ConfigError, Problem
 from remediator.config.reading import parse_yaml, validated
 from remediator.config.schema import PolicyFile
 from remediator.config.sections import Count, Duration, Labels, Section, Size, Text
+from remediator.drill.apiserver.faults import Fault
+from remediator.drill.references import misfits
 
 SHIPPED = resources.files("remediator.drill") / "scenarios"
 
@@ -26,6 +30,16 @@ class Point(Section):
     bytes: Size
 
 
+def _in_order(points: tuple[Point, ...]) -> tuple[Point, ...]:
+    for before, after in pairwise(points):
+        if after.at < before.at:
+            raise ValueError(f"the point at {after.at:g}s stands after the one at {before.at:g}s: put them in order")
+    return points
+
+
+Points = Annotated[tuple[Point, ...], AfterValidator(_in_order)]
+
+
 class NodeSpec(Section):
     """`count` nodes; `{n}` in the name counts from 1."""
 
@@ -33,9 +47,32 @@ class NodeSpec(Section):
     count: Annotated[int, Field(ge=1)] = 1
     memory: Size
     system: Size = 0
+    """Held by the daemons in /system.slice."""
+    kernel: Size = 0
+    """Held by the kernel itself: in no cgroup."""
     labels: Labels = Field(default_factory=dict)
     hugepages: Size = 0
     page_cache: Size = 2 * 1024**3
+    swap: Size = 0
+    extended: dict[Text, Size] = Field(default_factory=dict)
+    """Further allocatable resources, e.g. kubernetes.io/batch-memory."""
+
+    @model_validator(mode="after")
+    def _room_for_pods(self) -> "NodeSpec":
+        if self.system + self.kernel + self.hugepages >= self.memory:
+            raise ValueError("system, kernel and hugepages leave no memory: make memory larger")
+        if self.count > 1 and "{n}" not in self.name:
+            raise ValueError(f"{self.count} nodes would all be called {self.name}: put {{n}} into the name")
+        return self
+
+
+class TolerationSpec(Section):
+    """A pod's toleration, as in its manifest."""
+
+    key: StrictStr = ""
+    operator: Literal["Exists", "Equal"] = "Equal"
+    value: StrictStr = ""
+    effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
 
 
 class WorkloadSpec(Section):
@@ -48,8 +85,13 @@ class WorkloadSpec(Section):
     request: Size = 0
     limit: Size | None = None
     usage: Size = 0
-    usage_points: tuple[Point, ...] = ()
+    """What a pod holds and cannot give back while it runs."""
+    usage_points: Points = ()
     """Instead of `usage`: memory of every pod over scenario time."""
+    shmem: Size = 0
+    """The part of `usage` that is shared memory or tmpfs."""
+    page_cache: Size = 0
+    """Files that a pod reads again and again: in its working set, yet the kernel can take them back."""
     startup: Duration = 5.0
     grace: Duration = 30.0
     shutdown: Duration = 4.0
@@ -66,6 +108,25 @@ class WorkloadSpec(Section):
     extended_requests: dict[Text, Size] = Field(default_factory=dict)
     placement: dict[Text, Count] = Field(default_factory=dict)
     """Pods that start on a node; the others start spread over nodes that are not named here."""
+    node_selector: Labels = Field(default_factory=dict)
+    tolerations: tuple[TolerationSpec, ...] = ()
+    backoff_limit: Count = 6
+    """Of a Job: how many of its pods may fail before it fails."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "WorkloadSpec":
+        if self.usage and self.usage_points:
+            raise ValueError("give usage or usage_points, not both")
+        if (placed := sum(self.placement.values())) > self.replicas:
+            raise ValueError(f"placement names {placed} pods, and there are {self.replicas} replicas")
+        if self.serving_label and not self.service:
+            raise ValueError("serving_label belongs to a Service's selector: set service, too")
+        return self
+
+    @property
+    def id(self) -> str:
+        """namespace/Kind/name."""
+        return f"{self.namespace}/{self.kind}/{self.name}"
 
 
 class BudgetSpec(Section):
@@ -76,13 +137,21 @@ class BudgetSpec(Section):
     min_available: Count | None = None
     max_unavailable: Count | None = None
 
+    @model_validator(mode="after")
+    def _one_of_them(self) -> "BudgetSpec":
+        if (self.min_available is None) == (self.max_unavailable is None):
+            raise ValueError("give either min_available or max_unavailable")
+        return self
+
 
 class HostProcessSpec(Section):
     """Memory of a process that is no pod."""
 
     node: Text
     name: Text = "script"
-    points: Annotated[tuple[Point, ...], Field(min_length=1)]
+    slice: Literal["system", "user"] = "system"
+    """The systemd slice that it runs in."""
+    points: Annotated[Points, Field(min_length=1)]
 
 
 class FaultSpec(Section):
@@ -100,13 +169,19 @@ class FaultSpec(Section):
     """Samples whose line matches this regular expression are missing."""
     duplicate: StrictBool = False
     """Every sample stands there twice, the second with `copy="2"`, as two replicas of an exporter give."""
+    frozen: StrictBool = False
+    """The page stays as it was when the fault began: samples that look fresh and are old."""
 
     @model_validator(mode="after")
     def _one_of_them(self) -> "FaultSpec":
         if (self.api is None) == (self.metrics is None):
             raise ValueError("a fault is either api or metrics: give one of the two")
-        if self.metrics is None and (self.drop or self.duplicate or self.node):
-            raise ValueError("drop, duplicate and node belong to a fault of metrics")
+        if self.until is not None and self.until <= self.at:
+            raise ValueError("until must be later than at")
+        if self.metrics is None and (self.drop or self.duplicate or self.frozen or self.node):
+            raise ValueError("drop, duplicate, frozen and node belong to a fault of metrics")
+        if self.api is not None:
+            Fault.parse(self.api)
         try:
             re.compile(self.drop)
         except re.error as error:
@@ -116,7 +191,7 @@ class FaultSpec(Section):
     @property
     def down(self) -> bool:
         """The endpoint does not answer at all."""
-        return self.metrics is not None and not self.drop and not self.duplicate
+        return self.metrics is not None and not (self.drop or self.duplicate or self.frozen)
 
 
 class SilenceSpec(Section):
@@ -125,6 +200,12 @@ class SilenceSpec(Section):
     at: Duration = 0.0
     until: Duration
     matchers: Annotated[tuple[Text, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _lasts(self) -> "SilenceSpec":
+        if self.until <= self.at:
+            raise ValueError("until must be later than at")
+        return self
 
 
 class OperatorSpec(Section):
@@ -142,6 +223,8 @@ class WantSpec(Section):
     at: Duration | None = None
     """Scenario time of the snapshot; the final report when left out."""
     equals: Any = None
+    members: tuple[Any, ...] | None = None
+    """Exactly these, in any order."""
     between: tuple[Any, Any] | None = None
     at_most: float | None = None
     at_least: float | None = None
@@ -150,9 +233,9 @@ class WantSpec(Section):
 
     @model_validator(mode="after")
     def _one_comparison(self) -> "WantSpec":
-        given = {"equals", "between", "at_most", "at_least", "descending"} & self.model_fields_set
-        if len(given) != 1:
-            raise ValueError("give exactly one of equals, between, at_most, at_least, descending")
+        kinds = ("equals", "members", "between", "at_most", "at_least", "descending")
+        if len(self.model_fields_set.intersection(kinds)) != 1:
+            raise ValueError(f"give exactly one of {', '.join(kinds)}")
         return self
 
 
@@ -183,15 +266,6 @@ class Scenario(Section):
         """All nodes, numbered ones expanded."""
         return tuple(name for spec in self.nodes for name in expanded(spec))
 
-    @model_validator(mode="after")
-    def _nodes_exist(self) -> "Scenario":
-        known = set(self.node_names)
-        named = [self.focus, *(process.node for process in self.host_processes)]
-        named += [node for workload in self.workloads for node in workload.placement]
-        if missing := sorted(set(named) - known):
-            raise ValueError(f"{missing[0]} is not one of the nodes ({', '.join(sorted(known))})")
-        return self
-
 
 def expanded(spec: NodeSpec) -> tuple[str, ...]:
     """Names of a node spec."""
@@ -208,7 +282,11 @@ def shipped() -> dict[str, str]:
 def read(text: str, source: str) -> Scenario:
     """A scenario of a YAML text; ConfigError with all problems, each with its line."""
     document, where = parse_yaml(text, source)
-    return validated(Scenario, document, where, source)
+    scenario = validated(Scenario, document, where, source)
+    problems = [Problem(dotted(path), message, where.line(path)) for path, message in misfits(scenario)]
+    if problems:
+        raise ConfigError(source, problems)
+    return scenario
 
 
 def policy_text(name_or_file: str) -> dict[str, Any]:
