@@ -141,11 +141,12 @@ def _check_thresholds(options: RuleOptions) -> None:
     for level in options.thresholds or {}:
         if level not in LEVELS:
             raise RuleOptionError("thresholds", f"{level!r} is unknown; name {', '.join(LEVELS)}")
+    for level, given in (options.thresholds or {}).items():
+        if isinstance(given, Mapping) and (unknown := sorted(set(given) - set(EDGES))):
+            raise RuleOptionError(f"thresholds.{level}", f"{unknown[0]!r} is unknown; name enter or exit")
     limits = options.limits()
     for level, edges in limits.items():
         for edge, ratio in edges.items():
-            if edge not in EDGES:
-                raise RuleOptionError(f"thresholds.{level}", f"{edge!r} is unknown; name enter or exit")
             if not 0 < ratio < 1:
                 raise RuleOptionError(f"thresholds.{level}.{edge}", f"is {ratio:g}; give a ratio between 0 and 1")
         if edges["exit"] >= edges["enter"]:
