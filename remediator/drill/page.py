@@ -10,7 +10,7 @@ from jinja2 import Environment, select_autoescape
 from remediator.drill.observation import LEVEL_NAMES
 from remediator.drill.scenario import Scenario
 from remediator.drill.story import Chronicle
-from remediator.drill.verdict import timeline
+from remediator.drill.timeline import timeline
 from remediator.drill.wants import clock, seen_text
 from remediator.rulefiles import PROFILES
 

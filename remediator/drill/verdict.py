@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from remediator.drill.live_view import describe
 from remediator.drill.story import Chronicle
+from remediator.drill.timeline import timeline
 from remediator.drill.wants import clock, seen_text
 
 _ERROR = re.compile(r"\bERROR\b|level=error")
@@ -43,18 +43,6 @@ def _complaints(logs: Path) -> list[str]:
         if errors:
             found.append(f"{log.stem}: {len(errors)} errors, the first: {errors[0][:250]}")
     return found
-
-
-def timeline(report: dict[str, Any], chronicle: Chronicle) -> list[tuple[float, str]]:
-    """(seconds, sentence): levels of the focus node, everything that was done, phases."""
-    focus = report["focus"]
-    names = {"yellow_at": "YELLOW", "orange_at": "ORANGE", "red_at": "RED"}
-    lines = [(float(at), f"{focus} is {names[key]}") for key, at in report["levels"].items() if at is not None]
-    lines += [(float(event["at"]), text) for event in chronicle.events if (text := describe(event))]
-    lines += [(at, f"{node}: {phase}") for at, node, phase in chronicle.phases if node == focus]
-    if report["release_asked_at"] is not None:
-        lines.append((report["release_asked_at"], f"release of {focus} is asked for"))
-    return sorted(lines, key=lambda line: line[0])
 
 
 def _timeline(report: dict[str, Any], chronicle: Chronicle) -> Table:

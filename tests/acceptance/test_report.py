@@ -10,6 +10,7 @@ from remediator.drill.observation import Moment
 from remediator.drill.report import compile_report
 from remediator.drill.scenario import WantSpec
 from remediator.drill.story import Chronicle
+from remediator.drill.timeline import timeline
 from remediator.drill.wants import evaluate, seen_text
 
 STORM = scenarios.load("storm")
@@ -140,3 +141,12 @@ def test_moments_are_shown_as_the_story_s_time() -> None:
     assert seen_text({"what": "cordoned_at", "seen": 783.08}) == "13:03"
     assert seen_text({"what": "levels.orange_at", "seen": None}) == "nothing"
     assert seen_text({"what": "evicted.workload", "seen": ["a", "b"]}) == "a, b"
+
+
+def test_timeline_says_why(story: Chronicle) -> None:
+    """What was done is told with the reason and the score that it was announced with, in order."""
+    story.audit[0]["action"]["why"] = "tier offline"
+    lines = timeline(compile_report(STORM, 12.5, story), story)
+    assert [at for at, _ in lines] == sorted(at for at, _ in lines)
+    assert (780, "node-1 is RED, 93.0% used") in lines
+    assert any("asked to leave node-1 (tier offline, score 94.3)" in text for _, text in lines)
