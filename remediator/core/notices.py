@@ -39,6 +39,8 @@ WORTH_TELLING = frozenset(
         Reason.PLAN_EXPIRED,
     }
 )
+FAR_FROM_YELLOW = 0.10
+"""An early warning is told anew once the used ratio was this far below YELLOW."""
 EARLY_WARNINGS = ("NodeMemoryExhaustionPredicted", "NodeSwapGrowing")
 
 
@@ -53,6 +55,8 @@ def notices_of(before: NodeState, turn: Turn, reasons: tuple[Reasoned, ...]) -> 
 def remembered(state: NodeState, current: tuple[Notice, ...], s: Situation) -> tuple[str, ...]:
     """The keys to remember: once the node is quiet, only lasting ones and what still holds."""
     told = dict.fromkeys([*state.told, *(notice.key for notice in current)])
+    if s.memory is not None and s.memory.used_ratio < s.memory.thresholds.get("yellow/enter", 0.0) - FAR_FROM_YELLOW:
+        told = {key: None for key in told if not key.startswith("early:")}
     quiet = state.phase is Phase.WATCHING and not state.episode_id and state.level is Level.GREEN
     if quiet and s.memory is not None and state.isolation is Isolation.NONE:
         holds = {notice.key for notice in current}
@@ -98,7 +102,7 @@ def _level(s: Situation) -> Iterator[Notice]:
 def _early(s: Situation) -> Iterator[Notice]:
     name = s.signal.alertname
     if name in EARLY_WARNINGS and s.signal.firing:
-        yield Notice(f"early:{name}:{s.signal.starts_at}", "info", f"Node {s.node}: {name}", _water(s.memory))
+        yield Notice(f"early:{name}", "info", f"Node {s.node}: {name}", _water(s.memory))
 
 
 def describe_action(action: Action) -> str:

@@ -68,7 +68,7 @@ def _with_undo(turn: Turn) -> Turn:
 
 def _decision(before: NodeState, turn: Turn) -> Decision:
     s, state = turn.situation, turn.situation.state
-    reasons = first((*turn.reasons, *turn.draft.reasons, *_answer(before, s))) or (_calm(s),)
+    reasons = first((*turn.reasons, *turn.draft.reasons, *_answer(before, s))) or (_unopposed(turn),)
     due_at = _due(turn)
     current = notices_of(before, turn, reasons)
     notices = tuple(notice for notice in current if notice.key not in state.told)
@@ -103,8 +103,11 @@ def _answer(before: NodeState, s: Situation) -> tuple[Reasoned, ...]:
     return ()
 
 
-def _calm(s: Situation) -> Reasoned:
-    return Reasoned(Reason.CALM, f"{s.level.name}, nothing to do")
+def _unopposed(turn: Turn) -> Reasoned:
+    """Nothing speaks against anything: either there is a plan, or there is nothing to do."""
+    if turn.plan is not None:
+        return Reasoned(Reason.ACTING, f"{turn.situation.level.name}, {len(turn.plan.actions)} steps")
+    return Reasoned(Reason.CALM, f"{turn.situation.level.name}, nothing to do")
 
 
 def _message(reasons: tuple[Reasoned, ...]) -> str:

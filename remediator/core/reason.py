@@ -78,6 +78,7 @@ class Reason(StrEnum):
     PLAN_EXPIRED = "plan_expired"
     RESOLVED = "resolved"
     CALM = "calm"
+    ACTING = "acting"
     SETTLING = "settling"
     NOT_CALM_YET = "not_calm_yet"
     ESCALATED = "escalated"
@@ -172,6 +173,7 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.AWAITING_APPROVAL: "a plan waits for a human",
     Reason.PLAN_EXPIRED: "a plan expired without an answer",
     Reason.RESOLVED: "the alert is resolved",
+    Reason.ACTING: "the plan is performed",
     Reason.CALM: "the node is calm",
     Reason.NOT_CALM_YET: "the node is not calm yet, it is released as soon as it is",
     Reason.SETTLING: "the last round is settling",

@@ -214,6 +214,7 @@ class World:
     decisions: list[Decision] = field(default_factory=list)
     notices: list[Any] = field(default_factory=list)
     ready_api: int = 6
+    thresholds: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def storm(cls, other_gib: float, **kw: Any) -> "World":
@@ -234,6 +235,7 @@ class World:
             self.total_gib * GI,
             (1 - self.used_ratio) * self.total_gib * GI,
             at=self.now,
+            thresholds=self.thresholds,
         )
         usages = {p.uid: usage(gib * GI, at=self.now) for p, gib in self.pods.values()}
         node = NodeFacts(

@@ -187,12 +187,17 @@ def test_a_repeat_is_answered_with_the_episode() -> None:
     assert Reason.RESOLVED in reasons(world)
 
 
-def test_early_warnings_are_told_once_on_a_green_node() -> None:
-    """Repeats of the same alert are not news; a new one is."""
+def test_early_warnings_are_told_once_until_the_node_was_far_from_yellow() -> None:
+    """Repeats and resyncs of a warning are not news; after the node was well below YELLOW it is one again."""
     world = World.storm(0.0)
-    for starts_at in ("a", "a", "b"):
-        world.step(Signal(SignalKind.ALERT, "n1", "NodeSwapGrowing", starts_at=starts_at))
-    assert [n.key for n in world.notices] == ["early:NodeSwapGrowing:a", "early:NodeSwapGrowing:b"]
+    world.thresholds = {"yellow/enter": 0.60}
+    for kind in (SignalKind.ALERT, SignalKind.RESYNC, SignalKind.ALERT):
+        world.step(Signal(kind, "n1", "NodeSwapGrowing", starts_at="a" if kind is SignalKind.ALERT else ""))
+    assert [n.key for n in world.notices] == ["early:NodeSwapGrowing"]
+    world.thresholds = {"yellow/enter": 0.75}
+    world.step(Signal(SignalKind.TIMER, "n1"))
+    world.step(Signal(SignalKind.ALERT, "n1", "NodeSwapGrowing", starts_at="b"))
+    assert [n.key for n in world.notices] == ["early:NodeSwapGrowing"] * 2
 
 
 def test_rounds_of_red_stop_at_three() -> None:
