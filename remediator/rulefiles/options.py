@@ -138,12 +138,7 @@ def _check_numbers(options: RuleOptions) -> None:
 
 
 def _check_thresholds(options: RuleOptions) -> None:
-    for level in options.thresholds or {}:
-        if level not in LEVELS:
-            raise RuleOptionError("thresholds", f"{level!r} is unknown; name {', '.join(LEVELS)}")
-    for level, given in (options.thresholds or {}).items():
-        if isinstance(given, Mapping) and (unknown := sorted(set(given) - set(EDGES))):
-            raise RuleOptionError(f"thresholds.{level}", f"{unknown[0]!r} is unknown; name enter or exit")
+    _check_names(options.thresholds or {})
     limits = options.limits()
     for level, edges in limits.items():
         for edge, ratio in edges.items():
@@ -157,6 +152,14 @@ def _check_thresholds(options: RuleOptions) -> None:
     for edge in EDGES:
         for lower, higher in pairwise(LEVELS):
             _check_rising(edge, lower, higher, limits)
+
+
+def _check_names(thresholds: Mapping[str, float | Mapping[str, float]]) -> None:
+    for level, given in thresholds.items():
+        if level not in LEVELS:
+            raise RuleOptionError("thresholds", f"{level!r} is unknown; name {', '.join(LEVELS)}")
+        if isinstance(given, Mapping) and (unknown := sorted(set(given) - set(EDGES))):
+            raise RuleOptionError(f"thresholds.{level}", f"{unknown[0]!r} is unknown; name enter or exit")
 
 
 def _check_rising(edge: str, lower: str, higher: str, limits: Mapping[str, Mapping[str, float]]) -> None:
