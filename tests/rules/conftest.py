@@ -1,28 +1,28 @@
-"""Where promtool and amtool are: unpacked in the clone by `make tools`, else on PATH."""
+"""The real programs that the tests here need: unpacked in the clone by `make tools`, else on PATH."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from remediator.drill import tools
+from remediator.drill.processes import DrillError
 
 
-def _tool(name: str) -> Path:
-    unpacked = ROOT / ".tools" / "root" / "usr" / "bin" / name
-    found = str(unpacked) if unpacked.exists() else shutil.which(name)
-    if found is None:
-        pytest.skip(f"{name} is neither in .tools (make tools) nor on PATH")
-    return Path(found)
+def find_tool(name: str) -> Path:
+    """Path of a program; skips, with what to do, when it is not there."""
+    try:
+        return Path(tools.find(name))
+    except DrillError as absent:
+        pytest.skip(str(absent))
 
 
 @pytest.fixture(scope="session")
 def promtool() -> Path:
     """Path of promtool."""
-    return _tool("promtool")
+    return find_tool("promtool")
 
 
 @pytest.fixture(scope="session")
 def amtool() -> Path:
     """Path of amtool."""
-    return _tool("amtool")
+    return find_tool("amtool")
