@@ -1,108 +1,134 @@
-"""One cgroup's memory, as values by name; v1 and v2 each by their own files.
+"""One cgroup's memory, as values by name; v1 and v2 differ in a table of file names and keys.
 
-All samples of a cgroup are read or none: one that vanishes meanwhile raises `Vanished`. A value whose file or key is
-missing is left out.
+All values of a cgroup are read or none: one that vanishes meanwhile raises `Vanished`. What has no file or no key is
+left out. `memory.stat` is two thirds of the cost of a read, so where `whole` is not asked for it is read again only
+when the usage has moved, or at every fourth round.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
 from remediator.exporter.files import Descriptors, KernelFile
-from remediator.exporter.parsing import flat, number, stalled
+from remediator.exporter.parsing import StatIndex, flat, number, stalled
 
 Values = dict[str, float]
+SKIPPED_ROUNDS = 3
 
 
-class CgroupV2:
-    """Files of a cgroup v2 directory."""
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Names of one version. `keys`: value -> key in memory.stat; `inactive`: the key that working set leaves out."""
 
-    __slots__ = ("_events", "_files", "_pressure", "_stat", "_usage")
+    usage: str
+    limit: str
+    events: str
+    keys: Mapping[str, bytes]
+    inactive: bytes
+    swap: str = ""
+    pressure: str = ""
+    index: StatIndex = field(init=False, compare=False)
 
-    def __init__(self, directory: str, descriptors: Descriptors) -> None:
-        self._usage = KernelFile(f"{directory}/memory.current", descriptors)
-        self._stat = KernelFile(f"{directory}/memory.stat", descriptors)
-        self._events = KernelFile(f"{directory}/memory.events", descriptors)
-        self._pressure = KernelFile(f"{directory}/memory.pressure", descriptors)
-        self._files = {
-            "swap_bytes": KernelFile(f"{directory}/memory.swap.current", descriptors),
-            "limit_bytes": KernelFile(f"{directory}/memory.max", descriptors),
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "index", StatIndex([*self.keys.values(), self.inactive]))
+
+
+def layout(version: int) -> Layout:
+    """The layout of v1 or v2."""
+    if version == 2:
+        keys = {
+            "anon_bytes": b"anon",
+            "shmem_bytes": b"shmem",
+            "file_bytes": b"file",
+            "major_faults_total": b"pgmajfault",
         }
+        names = ("memory.current", "memory.max", "memory.events")
+        return Layout(*names, keys, b"inactive_file", "memory.swap.current", "memory.pressure")
+    keys = {
+        "anon_bytes": b"total_rss",
+        "shmem_bytes": b"total_shmem",
+        "file_bytes": b"total_cache",
+        "swap_bytes": b"total_swap",
+        "major_faults_total": b"total_pgmajfault",
+    }
+    names = ("memory.usage_in_bytes", "memory.limit_in_bytes", "memory.oom_control")
+    return Layout(*names, keys, b"total_inactive_file")
 
-    def read(self) -> Values:
-        """Values by name; empty when the memory controller is not enabled here."""
-        usage = self._usage.read()
+
+class Cgroup:
+    """Files of one cgroup directory, and what was last read of them."""
+
+    __slots__ = (
+        "_events",
+        "_layout",
+        "_limit",
+        "_most",
+        "_pressure",
+        "_rounds",
+        "_stat",
+        "_swap",
+        "_usage",
+        "_usage_seen",
+        "values",
+    )
+
+    def __init__(self, directory: str, names: Layout, descriptors: Descriptors, most_bytes: int) -> None:
+        """`most_bytes`: what the machine has; a limit above it is v1's way to say unlimited."""
+        self._layout, self._most = names, most_bytes
+        self._usage = KernelFile(f"{directory}/{names.usage}", descriptors)
+        self._stat = KernelFile(f"{directory}/memory.stat", descriptors)
+        self._limit = KernelFile(f"{directory}/{names.limit}", descriptors)
+        self._events = KernelFile(f"{directory}/{names.events}", descriptors)
+        self._swap = KernelFile(f"{directory}/{names.swap}", descriptors) if names.swap else None
+        self._pressure = KernelFile(f"{directory}/{names.pressure}", descriptors) if names.pressure else None
+        self._rounds = SKIPPED_ROUNDS
+        self._usage_seen: bytes | None = None
+        self.values: Values = {}
+
+    def read(self, *, whole: bool = True) -> Values:
+        """Values by name; empty when the memory controller is not enabled here. Raises Vanished.
+
+        The same dict object is given again when nothing was read anew.
+        """
+        data = self._usage.read()
+        if not whole and data == self._usage_seen and self._rounds < SKIPPED_ROUNDS:
+            self._rounds += 1
+            return self.values
+        self._rounds, self._usage_seen = 0, data
+        usage = number(data) if data is not None else None
+        self.values = self._read_whole(usage) if usage is not None else {}
+        return self.values
+
+    def _read_whole(self, usage: int) -> Values:
         stat = self._stat.read()
-        if usage is None or stat is None or (used := number(usage)) is None:
+        if stat is None:
             return {}
-        values = _from_stat(flat(stat), used, _V2_KEYS, b"inactive_file")
-        for name, file in self._files.items():
-            if (data := file.read()) is not None and (value := number(data)) is not None:
+        names = self._layout
+        found = names.index.values(stat)
+        values: Values = {"usage_bytes": usage}
+        if (inactive := found.get(names.inactive)) is not None:
+            values["working_set_bytes"] = max(0, usage - inactive)
+        for name, key in names.keys.items():
+            if (value := found.get(key)) is not None:
                 values[name] = value
+        if self._swap is not None and (data := self._swap.read()) is not None and (swap := number(data)) is not None:
+            values["swap_bytes"] = swap
+        self._read_limits(values)
+        return values
+
+    def _read_limits(self, values: Values) -> None:
+        limit = number(self._limit.read() or b"")
+        if limit is not None and 0 < limit <= self._most:
+            values["limit_bytes"] = limit
         if (data := self._events.read()) is not None and (kills := flat(data).get(b"oom_kill")) is not None:
             values["oom_kills_total"] = kills
-        if (data := self._pressure.read()) is not None:
+        if self._pressure is not None and (data := self._pressure.read()) is not None:
             values.update({f"stalled_{kind}": seconds for kind, seconds in stalled(data).items()})
-        return values
 
     def close(self) -> None:
         """Let go of all descriptors."""
-        for file in (self._usage, self._stat, self._events, self._pressure, *self._files.values()):
-            file.close()
-
-
-class CgroupV1:
-    """Files of a cgroup v1 memory directory; `memory_total_bytes` tells what unlimited looks like."""
-
-    __slots__ = ("_limit", "_memory_total_bytes", "_oom", "_stat", "_usage")
-
-    def __init__(self, directory: str, descriptors: Descriptors, memory_total_bytes: int) -> None:
-        self._usage = KernelFile(f"{directory}/memory.usage_in_bytes", descriptors)
-        self._stat = KernelFile(f"{directory}/memory.stat", descriptors)
-        self._limit = KernelFile(f"{directory}/memory.limit_in_bytes", descriptors)
-        self._oom = KernelFile(f"{directory}/memory.oom_control", descriptors)
-        self._memory_total_bytes = memory_total_bytes
-
-    def read(self) -> Values:
-        """Values by name."""
-        usage = self._usage.read()
-        stat = self._stat.read()
-        if usage is None or stat is None or (used := number(usage)) is None:
-            return {}
-        values = _from_stat(flat(stat), used, _V1_KEYS, b"total_inactive_file")
-        # Unlimited is a sentinel that differs between kernels; no limit that matters is above what the machine has.
-        limit = number(self._limit.read() or b"")
-        if limit is not None and 0 < limit <= self._memory_total_bytes:
-            values["limit_bytes"] = limit
-        if (data := self._oom.read()) is not None and (kills := flat(data).get(b"oom_kill")) is not None:
-            values["oom_kills_total"] = kills
-        return values
-
-    def close(self) -> None:
-        """Let go of all descriptors."""
-        for file in (self._usage, self._stat, self._limit, self._oom):
-            file.close()
-
-
-_V2_KEYS = {
-    "anon_bytes": b"anon",
-    "shmem_bytes": b"shmem",
-    "file_bytes": b"file",
-    "major_faults_total": b"pgmajfault",
-}
-_V1_KEYS = {
-    "anon_bytes": b"total_rss",
-    "shmem_bytes": b"total_shmem",
-    "file_bytes": b"total_cache",
-    "swap_bytes": b"total_swap",
-    "major_faults_total": b"total_pgmajfault",
-}
-
-
-def _from_stat(stat: dict[bytes, int], used: int, keys: dict[str, bytes], inactive: bytes) -> Values:
-    values: Values = {"usage_bytes": used}
-    if inactive in stat:
-        values["working_set_bytes"] = max(0, used - stat[inactive])
-    for name, key in keys.items():
-        if key in stat:
-            values[name] = stat[key]
-    return values
+        for file in (self._usage, self._stat, self._limit, self._events, self._swap, self._pressure):
+            if file is not None:
+                file.close()
 
 
 def summed(parts: list[Values]) -> Values:
@@ -110,4 +136,4 @@ def summed(parts: list[Values]) -> Values:
     if not parts:
         return {}
     common = set(parts[0]).intersection(*parts[1:])
-    return {name: sum(part[name] for part in parts) for name in common}
+    return {name: sum(part[name] for part in parts) for name in parts[0] if name in common}

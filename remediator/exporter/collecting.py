@@ -1,20 +1,21 @@
-"""One scrape: membership, reads, and the pages made of them.
+"""One scrape: reads of all members, and the pages made of them.
 
-Membership is scanned at each scrape; a cgroup that is gone is closed and forgotten, so that no stale series and no
-descriptor stays. A scrape never fails because one cgroup did.
+A scrape never fails because one cgroup did: what vanished is left out whole. Lines of members whose values were not
+read anew are used again as they are.
 """
 
+import operator
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from remediator.exporter.cgroups import CgroupV1, CgroupV2, Values, summed
-from remediator.exporter.exposition import escaped, family
+from remediator.exporter.cgroups import Values, layout, summed
+from remediator.exporter.exposition import escaped, family, formatted
 from remediator.exporter.files import Descriptors, Vanished
-from remediator.exporter.hierarchy import Hierarchy, find_pods, system_slices
+from remediator.exporter.hierarchy import Hierarchy
+from remediator.exporter.membership import Member, Membership
 from remediator.exporter.node import Node
-from remediator.exporter.paths import CgroupPath
 
 _FAMILIES = {
     "usage_bytes": ("gauge", "Memory charged to the cgroup, page cache included."),
@@ -26,10 +27,11 @@ _FAMILIES = {
     "limit_bytes": ("gauge", "Memory limit; absent when unlimited."),
     "major_faults_total": ("counter", "Major page faults."),
     "oom_kills_total": ("counter", "Processes killed by the OOM killer."),
+    "stalled_some": ("counter", "PSI: seconds stalled on memory, by kind."),
+    "stalled_full": ("counter", ""),
 }
+_STALLED = "cgroup_memory_stalled_seconds_total"
 _NODE_HELP = "Node memory: "
-Reading = tuple[str, Values]
-"""(label text, values)."""
 
 
 class Collector:
@@ -39,9 +41,11 @@ class Collector:
         self.hierarchy, self._node_name = hierarchy, node_name
         self.descriptors = Descriptors()
         self.node = Node(proc_root, self.descriptors)
-        self._memory_total_bytes = self.node.total_bytes()
-        self._cgroups: dict[str, CgroupV1 | CgroupV2] = {}
+        names = layout(hierarchy.version)
+        self._members = Membership(hierarchy, names, self.descriptors, self.node.total_bytes(), node_name)
         self._lock = threading.Lock()
+        self._containers_text = "\n"
+        self._containers_of: list[object] = []
 
     # --- pages ------------------------------------------------------------------------------------------
 
@@ -49,110 +53,60 @@ class Collector:
         """/metrics: the node, its pods, its system slices, and our own health."""
         with self._lock:
             began = time.perf_counter()
-            pods = self._pods()
-            readings = [self._labelled(found, values) for found, values, _ in pods if found.level == "pod"]
-            readings += self._slices()
-            lines = [*self._node_lines(), *_cgroup_lines(readings)]
-            lines += self._health([found for found, _, _ in pods], time.perf_counter() - began)
+            self._members.refresh()
+            shown = [member for member in (*self._members.pods, *self._members.slices) if self._show(member)]
+            lines = [*self._node_lines(), *_cgroup_lines(shown)]
+            lines += self._health(time.perf_counter() - began)
             return "\n".join(lines) + "\n"
 
     def containers_page(self) -> str:
-        """/metrics/containers."""
+        """/metrics/containers: a small container's memory.stat is read again only when its usage has moved."""
         with self._lock:
-            pods = self._pods()
-            readings = [self._labelled(found, values) for found, values, _ in pods if found.level == "container"]
-            return "\n".join(_cgroup_lines(readings)) + "\n"
+            self._members.refresh()
+            shown = [member for member in tuple(self._members.containers) if self._show(member, whole=False)]
+            made_of = [member.shown for member in shown]
+            if not _same(made_of, self._containers_of):
+                self._containers_of = made_of
+                self._containers_text = "\n".join(_cgroup_lines(shown)) + "\n"
+            return self._containers_text
 
     def snapshot(self) -> dict[str, object]:
         """What /history keeps of a moment: the node's memory and each pod's working set."""
         with self._lock:
+            self._members.refresh()
             node = {name: value for name, labels, value in self.node.samples() if not labels}
             pods = {
-                found.uid: values["working_set_bytes"]
-                for found, values, _ in self._pods()
-                if found.level == "pod" and "working_set_bytes" in values
+                pod.found.uid: values["working_set_bytes"]
+                for pod in tuple(self._members.pods)
+                if "working_set_bytes" in (values := self._values(pod, whole=False))
             }
             return {"at": time.time(), "node": node, "pods": pods}
 
     def close(self) -> None:
         """Let go of all descriptors."""
         with self._lock:
-            for cgroup in self._cgroups.values():
-                cgroup.close()
-            self._cgroups.clear()
+            self._members.close()
             self.node.close()
 
-    # --- cgroups ----------------------------------------------------------------------------------------
+    # --- members ----------------------------------------------------------------------------------------
 
-    def _pods(self) -> list[tuple[CgroupPath, Values, str]]:
-        """(what it is, values, directory) of every pod and container that could be read whole."""
-        found = find_pods(self.hierarchy.root)
-        slices = system_slices(self.hierarchy.root)
-        self._forget({directory for directory, _ in found} | set(slices))
-        read = [(path, values, directory) for directory, path in found if (values := self._read(directory))]
-        return list(self._with_sums(read))
-
-    def _with_sums(self, read: list[tuple[CgroupPath, Values, str]]) -> Iterator[tuple[CgroupPath, Values, str]]:
-        """Pods whose own cgroup does not hold their containers' memory get the containers' sum.
-
-        So it is with the driver mismatch (the slice stays empty) and with v1's use_hierarchy=0.
-        """
-        containers: dict[str, list[tuple[CgroupPath, Values, str]]] = {}
-        for each in read:
-            if each[0].level == "container":
-                containers.setdefault(each[0].uid, []).append(each)
-        seen = set()
-        for path, values, directory in read:
-            if path.level != "pod":
-                yield path, values, directory
-                continue
-            seen.add(path.uid)
-            parts = summed([part for _, part, _ in containers.get(path.uid, [])])
-            bigger = parts.get("usage_bytes", 0) > 1.05 * values["usage_bytes"]
-            yield path, parts if bigger else values, directory
-        for uid in containers.keys() - seen:
-            first, _, directory = containers[uid][0]
-            pod = CgroupPath("pod", uid, first.qos, runtime=first.runtime)
-            yield pod, summed([part for _, part, _ in containers[uid]]), directory
-
-    def _slices(self) -> list[Reading]:
-        readings = []
-        for directory in system_slices(self.hierarchy.root):
-            if values := self._read(directory):
-                path = directory[len(self.hierarchy.root.rstrip("/")) :]
-                readings.append(self._labelled(CgroupPath("system"), values, path))
-        return readings
-
-    def _labelled(self, found: CgroupPath, values: Values, path: str = "") -> Reading:
-        labels = {
-            "node": self._node_name,
-            "level": found.level,
-            "uid": found.uid,
-            "container_id": found.container_id,
-            "qos": found.qos,
-            "runtime": found.runtime,
-            "path": path,
-        }
-        return ",".join(f'{key}="{escaped(value)}"' for key, value in labels.items()), values
-
-    def _read(self, directory: str) -> Values:
-        cgroup = self._cgroups.get(directory)
-        if cgroup is None:
-            cgroup = self._cgroups[directory] = self._opened(directory)
+    def _values(self, member: Member, *, whole: bool) -> Values:
+        """What the member holds now; empty when it is gone or has no memory controller."""
         try:
-            return cgroup.read()
+            if member.parts:
+                return summed([part.cgroup.read(whole=whole) for part in member.parts])
+            return member.cgroup.read(whole=whole)
         except Vanished:
-            self._cgroups.pop(directory).close()
+            self._members.dropped(member)
             return {}
 
-    def _opened(self, directory: str) -> CgroupV1 | CgroupV2:
-        if self.hierarchy.version == 2:
-            return CgroupV2(directory, self.descriptors)
-        return CgroupV1(directory, self.descriptors, self._memory_total_bytes)
-
-    def _forget(self, present: set[str]) -> None:
-        for directory in self._cgroups.keys() - present:
-            self._cgroups.pop(directory).close()
+    def _show(self, member: Member, *, whole: bool = True) -> bool:
+        """Bring the member's lines up to date; False when there is nothing to show."""
+        values = self._values(member, whole=whole)
+        if values is not member.shown:
+            member.shown = values
+            member.lines = {name: _line(name, member.labels, value) for name, value in values.items()}
+        return bool(values)
 
     # --- lines ------------------------------------------------------------------------------------------
 
@@ -166,9 +120,9 @@ class Collector:
             prefix = "memory_exporter_" if name == "psi_supported" else "memory_exporter_node_"
             yield from family(prefix + name, kind, _NODE_HELP + name.replace("_", " ") + ".", samples)
 
-    def _health(self, found: list[CgroupPath], seconds: float) -> Iterator[str]:
+    def _health(self, seconds: float) -> Iterator[str]:
         node = f'node="{escaped(self._node_name)}"'
-        counts = {level: sum(path.level == level for path in found) for level in ("pod", "container")}
+        counts = {"pod": len(self._members.pods), "container": len(self._members.containers)}
         levels = [(f'{node},level="{level}"', float(count)) for level, count in counts.items()]
         prefix = "memory_exporter_"
         unreadable = [(node, float(self.descriptors.unreadable))]
@@ -183,14 +137,22 @@ class Collector:
         yield from family(prefix + "descriptors", "gauge", "Descriptors kept open.", [(node, self.descriptors.kept)])
 
 
-def _cgroup_lines(readings: list[Reading]) -> Iterator[str]:
+def _same(made_of: list[object], before: list[object]) -> bool:
+    """The very same values, one by one: nothing was read anew, nobody came or went."""
+    return len(made_of) == len(before) and all(map(operator.is_, made_of, before))
+
+
+def _line(name: str, labels: str, value: float) -> str:
+    if name.startswith("stalled_"):
+        return f'{_STALLED}{{{labels},kind="{name.removeprefix("stalled_")}"}} {formatted(value)}'
+    return f"cgroup_memory_{name}{{{labels}}} {formatted(value)}"
+
+
+def _cgroup_lines(shown: list[Member]) -> Iterator[str]:
     for name, (kind, text) in _FAMILIES.items():
-        samples = [(labels, values[name]) for labels, values in readings if name in values]
-        yield from family(f"cgroup_memory_{name}", kind, text, samples)
-    stalls = [
-        (f'{labels},kind="{kind}"', values[f"stalled_{kind}"])
-        for labels, values in readings
-        for kind in ("some", "full")
-        if f"stalled_{kind}" in values
-    ]
-    yield from family("cgroup_memory_stalled_seconds_total", "counter", "PSI: seconds stalled on memory.", stalls)
+        lines = [member.lines[name] for member in shown if name in member.lines]
+        if lines and text:
+            metric = _STALLED if name.startswith("stalled_") else f"cgroup_memory_{name}"
+            yield f"# HELP {metric} {text}"
+            yield f"# TYPE {metric} {kind}"
+        yield from lines

@@ -58,6 +58,22 @@ Found = tuple[str, CgroupPath]
 """(directory, what it is)."""
 
 
+def pod_directories(root: str) -> list[str]:
+    """Directories whose children are pods (or may become some): kubepods roots and the QoS classes below them."""
+    found = []
+    for directory in _kubepods(root, _ROOT_DEPTH):
+        if classify(_relative(directory, root)).level in ("root", "qos"):
+            found += [directory, *_grouping(directory, root, _BELOW_ROOT_DEPTH)]
+    return found
+
+
+def _grouping(directory: str, root: str, depth: int) -> Iterator[str]:
+    for child in _children(directory):
+        if depth and classify(_relative(child.path, root)).level in ("root", "qos"):
+            yield child.path
+            yield from _grouping(child.path, root, depth - 1)
+
+
 def find_pods(root: str) -> list[Found]:
     """Pods and containers, each once: of several paths to one pod that with the shortest root wins."""
     best: dict[tuple[str, str], Found] = {}
@@ -82,8 +98,7 @@ def _candidates(root: str) -> Iterator[Found]:
 def _kubepods(directory: str, depth: int) -> Iterator[str]:
     """Roots of pods, and components that hold pod and container at once."""
     for child in _children(directory):
-        name = child.name
-        if "kubepods" in name:
+        if "kubepods" in child.name:
             yield child.path
         elif depth > 1:
             yield from _kubepods(child.path, depth - 1)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from remediator.exporter.cgroups import CgroupV1, CgroupV2
+from remediator.exporter.cgroups import Cgroup, layout
 from remediator.exporter.files import Descriptors, KernelFile, Vanished
 from remediator.exporter.hierarchy import Hierarchy
 from remediator.exporter.parsing import flat, meminfo, over_zones, stalled
@@ -28,16 +28,14 @@ class Node:
         self._vmstat = KernelFile(str(proc_root / "vmstat"), descriptors, vanishes=False)
         self._pressure = KernelFile(str(proc_root / "pressure" / "memory"), descriptors, vanishes=False)
         self._arc = KernelFile(str(proc_root / "spl" / "kstat" / "zfs" / "arcstats"), descriptors, vanishes=False)
-        self._cgroup: CgroupV1 | CgroupV2 | None = None
+        self._cgroup: Cgroup | None = None
         self.degraded: set[str] = set()
         self._descriptors = descriptors
 
     def stand_in(self, hierarchy: Hierarchy, directory: str) -> None:
         """Take totals from a cgroup, as a kubelet that enforces allocatable sees its node."""
-        if hierarchy.version == 2:
-            self._cgroup = CgroupV2(directory, self._descriptors)
-        else:
-            self._cgroup = CgroupV1(directory, self._descriptors, self.total_bytes())
+        names = layout(hierarchy.version)
+        self._cgroup = Cgroup(directory, names, self._descriptors, self.total_bytes())
 
     def total_bytes(self) -> int:
         """MemTotal."""

@@ -1,5 +1,7 @@
 """Kernel files to numbers. Pure; what is missing stays missing, never 0."""
 
+from collections.abc import Iterable
+
 _UNLIMITED = b"max"
 
 
@@ -13,6 +15,35 @@ def flat(data: bytes) -> dict[bytes, int]:
         except ValueError:
             continue
     return found
+
+
+class StatIndex:
+    """Some keys of a `key value` file, found by their remembered places: the file's layout is the kernel's.
+
+    Every place is checked by its key, so another layout is only slower, never wrong.
+    """
+
+    __slots__ = ("_keys", "_places")
+
+    def __init__(self, keys: Iterable[bytes]) -> None:
+        self._keys = tuple(keys)
+        self._places: list[tuple[bytes, int]] = []
+
+    def values(self, data: bytes) -> dict[bytes, int]:
+        """key -> value of those that are there."""
+        words = data.split()
+        try:
+            found = {key: int(words[place]) for key, place in self._places if words[place - 1] == key}
+            if found and len(found) == len(self._places):
+                return found
+        except (IndexError, ValueError):
+            pass
+        return self._found_anew(words)
+
+    def _found_anew(self, words: list[bytes]) -> dict[bytes, int]:
+        at = {word: place + 1 for place, word in enumerate(words[:-1]) if place % 2 == 0}
+        self._places = [(key, at[key]) for key in self._keys if key in at and words[at[key]].isdigit()]
+        return {key: int(words[place]) for key, place in self._places}
 
 
 def meminfo(data: bytes) -> dict[bytes, int]:
