@@ -198,20 +198,28 @@ def cadvisor(top: Path) -> dict[str, float]:
 
 
 def cgroups_exporter(top: Path) -> dict[str, float]:
-    """cgroups-exporter of PyPI, in an environment of its own."""
+    """cgroups-exporter of PyPI, in an environment of its own; it collects by itself, every 3 s here."""
     venv = BUILD / "cgroups-exporter"
     if not (venv / "bin" / "cgroups-exporter").exists():
         subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
-        install = [str(venv / "bin" / "pip"), "install", "-q", "cgroups-exporter==0.8.8"]
-        if subprocess.run(install, check=False).returncode:
-            raise CannotRun("cgroups-exporter 0.8.8 could not be installed")
+        pip = [str(venv / "bin" / "pip"), "install", "-q"]
+        # Newer releases of argclass than it was made with refuse its options.
+        for wanted in (["cgroups-exporter==0.8.8"], ["argclass<1"]):
+            if subprocess.run([*pip, *wanted], stderr=subprocess.DEVNULL, check=False).returncode:
+                raise CannotRun("cgroups-exporter 0.8.8 could not be installed")
     host, port = free_address().rsplit(":", 1)
-    # It watches what its globs name; these name the tree.
-    tree_root = top.relative_to(V1 if top.is_relative_to(V1) else V2)
-    globs = [f"{tree_root}/kubepods/burstable/*", f"{tree_root}/kubepods/burstable/*/*"]
+    below = top.relative_to(V1 if top.is_relative_to(V1) else V2) / "kubepods" / "burstable"
     command = [str(venv / "bin" / "cgroups-exporter"), "--metrics-address", host, "--metrics-port", port]
-    command += ["--cgroups-path", *globs]
-    return scraped(command, [f"http://{host}:{port}/metrics"], rounds=3)
+    command += ["--collector-interval", "3", "--collector-delay", "1"]
+    command += ["--cgroups-path", f"{below}/*", f"{below}/*/*"]
+    url = f"http://{host}:{port}/metrics"
+    with served(command, url) as process:
+        time.sleep(5)
+        cpu = cpu_ms(process.pid)
+        for _ in range(4):
+            time.sleep(3)
+            fetch(url)
+        return {"cpu_ms": (cpu_ms(process.pid) - cpu) / 4, "pss_mib": pss_mib(process.pid)}
 
 
 def main() -> int:
