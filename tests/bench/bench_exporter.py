@@ -208,7 +208,7 @@ def cgroups_exporter(top: Path) -> dict[str, float]:
             if subprocess.run([*pip, *wanted], stderr=subprocess.DEVNULL, check=False).returncode:
                 raise CannotRun("cgroups-exporter 0.8.8 could not be installed")
     host, port = free_address().rsplit(":", 1)
-    below = top.relative_to(V1 if top.is_relative_to(V1) else V2) / "kubepods" / "burstable"
+    below = top / "kubepods" / "burstable"
     command = [str(venv / "bin" / "cgroups-exporter"), "--metrics-address", host, "--metrics-port", port]
     command += ["--collector-interval", "3", "--collector-delay", "1"]
     command += ["--cgroups-path", f"{below}/*", f"{below}/*/*"]
