@@ -60,7 +60,9 @@ def replaced_lease(store: Store) -> None:
 
 
 def definition(store: Store) -> None:
-    made = requests.post(f"{store.url}{capture('42')['request']['path']}", json=capture("42")["request"]["body"], timeout=9)
+    made = requests.post(
+        f"{store.url}{capture('42')['request']['path']}", json=capture("42")["request"]["body"], timeout=9
+    )
     assert made.status_code == 201
 
 
