@@ -24,15 +24,11 @@ READS_FAILED = Counter(
 RECORD_CONFLICTS = Counter(
     "remediator_record_conflicts_total", "Passes ended because another replica wrote the node's record"
 )
-DECISIONS = Counter(
-    "remediator_decisions_total", "Decisions, by verdict and first reason", ["verdict", "reason"]
-)
+DECISIONS = Counter("remediator_decisions_total", "Decisions, by verdict and first reason", ["verdict", "reason"])
 ACTIONS = Counter("remediator_actions_total", "Actions performed", ["kind", "status", "reason"])
 EVICTIONS = Counter("remediator_evictions_total", "Evictions asked for", ["outcome", "strategy"])
 OUTCOMES = Counter("remediator_outcomes_total", "What rounds came to", ["outcome"])
-INTENTS_LOST = Counter(
-    "remediator_intents_lost_total", "Plans not performed because their intent could not be written"
-)
+INTENTS_LOST = Counter("remediator_intents_lost_total", "Plans not performed because their intent could not be written")
 AUDIT_LOST = Counter("remediator_audit_lost_total", "Audit lines that could not be written")
 KUBERNETES_ERRORS = Counter(
     "remediator_kubernetes_errors_total", "Answers of the API server that were no success; 0: none came", ["status"]
