@@ -22,9 +22,11 @@ COMMANDS = {
     "check-config": "remediator.cli.checking:check_config",
     "rules": "remediator.rulefiles.command:rules",
     "drill": "remediator.drill.command:drill",
+    "drill-live": "remediator.drill.live.command:drill_live",
 }
 """Subcommand -> where it is."""
-_EXTRAS = {"drill": "the drill's parts are not installed: pip install 'remediator[drill]'"}
+_DRILL = "the drill's parts are not installed: pip install 'remediator[drill]'"
+_EXTRAS = {"drill": _DRILL, "drill-live": _DRILL}
 
 
 class LazyGroup(click.Group):
