@@ -8,19 +8,24 @@ import click
 
 from remediator.config.problems import ConfigError
 from remediator.drill import scenario as scenarios
-from remediator.drill.simulation.server import serve
+from remediator.drill.simulation.server import BoundFiles, serve
 
 
 @click.command()
 @click.option("--scenario", required=True, help="Name of a shipped scenario, or a file.")
 @click.option("--listen", default="127.0.0.1:0", show_default=True, help="HOST:PORT; port 0 takes a free one.")
 @click.option("--speed", type=click.FloatRange(min=0.1), default=1.0, show_default=True)
-@click.option("--kubeconfig-out", type=click.Path(path_type=Path), required=True, help="Where to write a kubeconfig.")
-def main(scenario: str, listen: str, speed: float, kubeconfig_out: Path) -> None:
+@click.option("--kubeconfig-out", type=click.Path(path_type=Path), help="Where to write a kubeconfig.")
+@click.option("--bound-file", type=click.Path(path_type=Path), help="Where to write HOST:PORT once it is open.")
+def main(scenario: str, listen: str, speed: float, kubeconfig_out: Path | None, bound_file: Path | None) -> None:
     """Serve a scenario's cluster until terminated; its time begins with POST /drill/start."""
     host, _, port = listen.rpartition(":")
+    if not host or not port.isdigit():
+        sys.exit(f"--listen {listen}: write HOST:PORT, for example 127.0.0.1:0")
     try:
-        asyncio.run(serve(scenarios.load(scenario), host, int(port), speed, kubeconfig_out))
+        files = BoundFiles(kubeconfig_out, bound_file)
+        if not asyncio.run(serve(scenarios.load(scenario), host, int(port), speed, files)):
+            sys.exit(1)
     except ConfigError as error:
         sys.exit(str(error))
     except OSError as error:

@@ -3,35 +3,21 @@
 Also the one place that writes new pod objects, so that first pods and successors look alike.
 """
 
-import hashlib
-import uuid
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from remediator.drill.apiserver.resources import Json
 from remediator.drill.apiserver.store import Store, timestamp
 from remediator.drill.scenario import BudgetSpec, NodeSpec, Scenario, WorkloadSpec, expanded
+from remediator.drill.simulation.naming import identity, suffix
+from remediator.drill.simulation.pod_status import qos_class, running_status
 from remediator.drill.simulation.quantities import quantity
 
 AGE = timedelta(hours=1)
 SERVING = "remediator.io/serving"
-TOLERATED = [
-    {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
-    {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
-]
-_EVERYWHERE = {"key": "", "operator": "Exists"}
-
-
-def identity(*parts: str) -> str:
-    """A UID that is the same in every run of a scenario."""
-    return str(uuid.UUID(hashlib.sha256("/".join(parts).encode()).hexdigest()[:32]))
-
-
-def suffix(*parts: str, length: int = 5) -> str:
-    """The random-looking end of a generated name, the same in every run."""
-    alphabet = "bcdfghjklmnpqrstvwxz2456789"
-    digest = hashlib.sha256("/".join(parts).encode()).digest()
-    return "".join(alphabet[byte % len(alphabet)] for byte in digest[:length])
+JOB_TRACKING = "batch.kubernetes.io/job-tracking"
+"""Finalizer that keeps a Job's finished pod until the Job controller has counted it."""
+_NODE = "node.kubernetes.io/"
 
 
 def populate(store: Store, scenario: Scenario) -> None:
@@ -62,7 +48,8 @@ def node(name: str, index: int, spec: NodeSpec, now: datetime) -> Json:
     labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
     address = f"10.0.{index // 250}.{index % 250 + 1}"
     resources = {"cpu": "32", "memory": quantity(spec.memory), "pods": "110", "ephemeral-storage": "500Gi"}
-    allocatable = {**resources, "memory": quantity(spec.memory - 2**30)}
+    resources |= {resource: quantity(size) for resource, size in spec.extended.items()}
+    allocatable = {**resources, "memory": quantity(spec.memory - min(2**30, spec.memory // 16))}
     return {
         "metadata": {"name": name, "labels": {**labels, **spec.labels}, "annotations": {}},
         "spec": {"podCIDR": f"10.244.{index % 250}.0/24"},
@@ -134,21 +121,35 @@ def pod_template(spec: WorkloadSpec) -> Json:
         "restartPolicy": "Never" if spec.kind == "Job" else "Always",
         "terminationGracePeriodSeconds": int(spec.grace),
         "schedulerName": "default-scheduler",
-        "tolerations": [*TOLERATED, *([_EVERYWHERE] if spec.kind == "DaemonSet" else [])],
         "priority": spec.priority or 0,
     }
+    pod_spec["tolerations"] = tolerations(spec, qos_class(pod_spec))
+    if spec.node_selector:
+        pod_spec["nodeSelector"] = dict(spec.node_selector)
     if spec.priority_class:
         pod_spec["priorityClassName"] = spec.priority_class
     return {"metadata": {"labels": labels, "annotations": dict(spec.annotations)}, "spec": pod_spec}
 
 
-def qos_class(spec: Json) -> str:
-    """Kubernetes' QoS class, by memory alone."""
-    resources = [container.get("resources", {}) for container in spec["containers"]]
-    if not any(r.get("requests") or r.get("limits") for r in resources):
-        return "BestEffort"
-    same = all(r.get("limits") and r.get("requests") == r.get("limits") for r in resources)
-    return "Guaranteed" if same else "Burstable"
+def tolerations(spec: WorkloadSpec, qos: str) -> list[Json]:
+    """The workload's own, and those that admission and the DaemonSet controller add."""
+    own = [{k: v for k, v in each.model_dump().items() if v} for each in spec.tolerations]
+    if spec.kind == "DaemonSet":
+        lasting = [("not-ready", "NoExecute"), ("unreachable", "NoExecute")]
+        closed = [
+            (name, "NoSchedule") for name in ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
+        ]
+        added: list[Json] = [
+            {"key": _NODE + name, "operator": "Exists", "effect": effect} for name, effect in lasting + closed
+        ]
+        return [*own, *added]
+    added = [
+        {"key": _NODE + name, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+        for name in ("not-ready", "unreachable")
+    ]
+    if qos != "BestEffort":
+        added.append({"key": _NODE + "memory-pressure", "operator": "Exists", "effect": "NoSchedule"})
+    return [*own, *added]
 
 
 def new_pod(owner: Json, template: Json, name: str) -> Json:
@@ -161,19 +162,25 @@ def new_pod(owner: Json, template: Json, name: str) -> Json:
         "controller": True,
         "blockOwnerDeletion": True,
     }
-    labels = dict(template["metadata"]["labels"])
+    labels = dict(template["metadata"].get("labels") or {})
+    metadata: Json = {
+        "name": name,
+        "generateName": f"{owner['metadata']['name']}-",
+        "namespace": owner["metadata"]["namespace"],
+        "labels": labels,
+        "annotations": dict(template["metadata"].get("annotations") or {}),
+        "ownerReferences": [reference],
+    }
     if owner["kind"] == "ReplicaSet":
         labels["pod-template-hash"] = owner["metadata"]["labels"]["pod-template-hash"]
+    elif owner["kind"] == "StatefulSet":
+        labels["statefulset.kubernetes.io/pod-name"] = name
+    elif owner["kind"] == "Job":
+        labels |= {"batch.kubernetes.io/job-name": owner["metadata"]["name"], "job-name": owner["metadata"]["name"]}
+        metadata["finalizers"] = [JOB_TRACKING]
     return {
         "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "generateName": f"{owner['metadata']['name']}-",
-            "namespace": owner["metadata"]["namespace"],
-            "labels": labels,
-            "annotations": dict(template["metadata"].get("annotations") or {}),
-            "ownerReferences": [reference],
-        },
+        "metadata": metadata,
         "spec": dict(template["spec"]),
         "status": {"phase": "Pending", "qosClass": qos_class(template["spec"])},
     }
@@ -211,7 +218,8 @@ def controller(spec: WorkloadSpec, template: Json) -> Json:
     metadata = {"name": spec.name, "namespace": spec.namespace, "labels": {"app": spec.name}, "annotations": {}}
     body: Json = {"selector": selector, "template": template}
     if spec.kind == "Job":
-        body |= {"parallelism": spec.replicas, "completions": spec.replicas, "backoffLimit": 6}
+        body |= {"parallelism": spec.replicas, "completions": spec.replicas}
+        body["backoffLimit"] = spec.backoff_limit
     elif spec.kind != "DaemonSet":
         body["replicas"] = spec.replicas
     if spec.kind == "StatefulSet":
@@ -260,40 +268,3 @@ def running(pod: Json, node_name: str, startup_seconds: float, started: datetime
     spec = {**pod["spec"], "nodeName": node_name}
     ready = started + timedelta(seconds=startup_seconds)
     return {**pod, "spec": spec, "status": running_status(pod, spec, started, ready)}
-
-
-def running_status(pod: Json, spec: Json, started: datetime, ready: datetime | None) -> Json:
-    """Status of a running pod; `ready` None: its container has started and is not ready yet."""
-    moments = {"PodScheduled": started, "Initialized": started, "ContainersReady": ready, "Ready": ready}
-    conditions = [
-        {
-            "type": kind,
-            "status": "True" if moment is not None else "False",
-            "lastProbeTime": None,
-            "lastTransitionTime": timestamp(moment or started),
-        }
-        for kind, moment in moments.items()
-    ]
-    uid = pod["metadata"].get("uid") or identity(pod["metadata"]["namespace"], pod["metadata"]["name"])
-    statuses = [
-        {
-            "name": container["name"],
-            "state": {"running": {"startedAt": timestamp(started)}},
-            "lastState": {},
-            "ready": ready is not None,
-            "started": True,
-            "restartCount": 0,
-            "image": container["image"],
-            "imageID": container["image"],
-            "containerID": f"containerd://{identity(uid, container['name']).replace('-', '') * 2}",
-        }
-        for container in spec["containers"]
-    ]
-    return {
-        "phase": "Running",
-        "conditions": conditions,
-        "startTime": timestamp(started),
-        "podIP": f"10.244.{int(uid[:2], 16)}.{int(uid[2:4], 16) or 1}",
-        "qosClass": pod.get("status", {}).get("qosClass") or qos_class(spec),
-        "containerStatuses": statuses,
-    }

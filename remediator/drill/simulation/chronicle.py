@@ -6,7 +6,9 @@ from remediator.drill.apiserver.eviction import is_ready
 from remediator.drill.apiserver.resources import Json
 from remediator.drill.apiserver.store import Store
 from remediator.drill.simulation.build import SERVING
-from remediator.drill.simulation.controllers import UNSCHEDULABLE
+from remediator.drill.simulation.controllers.nodes import OWN_PREFIX
+
+_WATCHED = ("Pod", "Node", "EndpointSlice")
 
 
 class Chronicle:
@@ -16,7 +18,7 @@ class Chronicle:
         self._store, self._now, self._usage = store, now, usage
         self._before: dict[tuple[str, str, str], Json] = {}
         self.events: list[Json] = []
-        for kind in ("Pod", "Node"):
+        for kind in _WATCHED:
             for obj in store.list(kind):
                 self._before[self._key(kind, obj)] = obj
         store.subscribe(self._changed)
@@ -26,7 +28,7 @@ class Chronicle:
         return kind, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
     def _changed(self, change: str, kind: str, obj: Json) -> None:
-        if kind not in ("Pod", "Node"):
+        if kind not in _WATCHED:
             return
         key = self._key(kind, obj)
         before = self._before.get(key)
@@ -36,27 +38,39 @@ class Chronicle:
             self._before[key] = obj
         if kind == "Pod":
             self._pod(change, before, obj)
+        elif kind == "EndpointSlice":
+            self._endpoints(before or {}, {} if change == "DELETED" else obj)
         elif before is not None:
             self._node(before, obj)
 
-    def _tell(self, what: str, **more: object) -> None:
+    def _endpoints(self, before: Json, after: Json) -> None:
+        """Traffic goes where an endpoint is ready; a pod that leaves or comes back is told with its Service."""
+        old, new = _ready_endpoints(before), _ready_endpoints(after)
+        service = (after or before)["metadata"].get("labels", {}).get("kubernetes.io/service-name", "")
+        changes = (("endpoint_left", old, new), ("endpoint_returned", new, old))
+        for what, those, without in changes:
+            for uid in sorted(those.keys() - without.keys()):
+                self.tell(what, service=service, uid=uid, **those[uid])
+
+    def tell(self, what: str, **more: object) -> None:
+        """Note that something happened now."""
         self.events.append({"seq": len(self.events), "at": round(self._now(), 2), "what": what, **more})
 
     def _pod(self, change: str, before: Json | None, pod: Json) -> None:
         if change == "DELETED":
-            self._tell("pod_gone", **self._who(pod))
+            self.tell("pod_gone", **self._who(pod))
             return
         old = before or {"metadata": {}, "spec": {}, "status": {}}
         if "deletionTimestamp" in pod["metadata"] and "deletionTimestamp" not in old["metadata"]:
-            self._tell("pod_terminating", **self._who(pod), bytes=self._usage(pod))
+            self.tell("pod_terminating", **self._who(pod), bytes=self._usage(pod))
         if pod["spec"].get("nodeName") and not old["spec"].get("nodeName"):
-            self._tell("pod_bound", **self._who(pod))
+            self.tell("pod_bound", **self._who(pod))
         if before is not None and is_ready(pod) and not is_ready(before):
-            self._tell("pod_ready", **self._who(pod))
+            self.tell("pod_ready", **self._who(pod))
         if pod["status"].get("reason") == "Evicted" and old["status"].get("reason") != "Evicted":
-            self._tell("kubelet_eviction", **self._who(pod))
-        if _restarts(pod) > _restarts(old):
-            self._tell("oom_kill", **self._who(pod))
+            self.tell("kubelet_eviction", **self._who(pod))
+        if _oom_kills(pod) > _oom_kills(old):
+            self.tell("oom_kill", **self._who(pod))
         if before is not None:
             self._serving(before, pod)
 
@@ -64,18 +78,18 @@ class Chronicle:
         was = SERVING in (before["metadata"].get("labels") or {})
         serves = SERVING in (pod["metadata"].get("labels") or {})
         if was != serves:
-            self._tell("endpoints_restored" if serves else "endpoints_drained", **self._who(pod))
+            self.tell("endpoints_restored" if serves else "endpoints_drained", **self._who(pod))
 
     def _node(self, before: Json, node: Json) -> None:
         name = node["metadata"]["name"]
         was, now = bool(before["spec"].get("unschedulable")), bool(node["spec"].get("unschedulable"))
         if was != now:
-            self._tell("cordoned" if now else "uncordoned", node=name)
+            self.tell("cordoned" if now else "uncordoned", node=name, by=_marked_by(node) or _marked_by(before))
         old, new = _taints(before), _taints(node)
         for taint in sorted(new - old):
-            self._tell("tainted", node=name, taint=taint)
+            self.tell("tainted", node=name, taint=taint, by=_marked_by(node))
         for taint in sorted(old - new):
-            self._tell("untainted", node=name, taint=taint)
+            self.tell("untainted", node=name, taint=taint, by=_marked_by(before))
 
     def _who(self, pod: Json) -> Json:
         metadata = pod["metadata"]
@@ -99,8 +113,31 @@ class Chronicle:
         return f"{namespace}/{kind}/{name}"
 
 
-def _restarts(pod: Json) -> int:
-    return sum(c.get("restartCount", 0) for c in pod.get("status", {}).get("containerStatuses") or [])
+def _ready_endpoints(endpoint_slice: Json) -> dict[str, Json]:
+    """Namespace, name and node of each ready endpoint, by UID."""
+    return {
+        each["targetRef"]["uid"]: {
+            "namespace": each["targetRef"]["namespace"],
+            "name": each["targetRef"]["name"],
+            "node": each.get("nodeName", ""),
+        }
+        for each in endpoint_slice.get("endpoints") or []
+        if each["conditions"].get("ready")
+    }
+
+
+def _marked_by(node: Json) -> str:
+    """Whose mark the node carries; empty when nobody left one."""
+    marks = node["metadata"].get("annotations") or {}
+    return str(marks.get("remediator.io/cordoned-by", ""))
+
+
+def _oom_kills(pod: Json) -> int:
+    """Restarts after a kill, and a last one that was not followed by a restart."""
+    statuses: list[Json] = pod.get("status", {}).get("containerStatuses") or []
+    ended = [(c.get("state") or {}).get("terminated") or {} for c in statuses]
+    restarts = sum(int(c.get("restartCount", 0)) for c in statuses)
+    return restarts + len([end for end in ended if end.get("reason") == "OOMKilled"])
 
 
 def _taints(node: Json) -> set[str]:
@@ -108,5 +145,5 @@ def _taints(node: Json) -> set[str]:
     return {
         f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
         for taint in node["spec"].get("taints") or []
-        if taint["key"] != UNSCHEDULABLE
+        if not taint["key"].startswith(OWN_PREFIX)
     }

@@ -1,13 +1,16 @@
 """The scheduler: taints, cordon, node selectors, requests; the emptiest node by requests wins. Pure choice."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from remediator.config.quantities import size_bytes
 from remediator.drill.apiserver.resources import Json
 from remediator.drill.apiserver.store import Store, timestamp
-from remediator.drill.simulation.quantities import pod_requests
+from remediator.drill.simulation.quantities import resource_requests
 
 _HARD = ("NoSchedule", "NoExecute")
+Free = Mapping[str, int]
+"""Bytes, or numbers, of each resource that are not requested yet."""
 
 
 def tolerates(tolerations: Iterable[Json], taint: Json) -> bool:
@@ -24,51 +27,71 @@ def _covers(toleration: Json, taint: Json) -> bool:
     return bool(same_key and toleration.get("value", "") == taint.get("value", ""))
 
 
-def fits(pod: Json, node: Json, free_bytes: int) -> bool:
-    """The pod may run on the node, which has `free_bytes` of memory not requested."""
+def obstacle(pod: Json, node: Json, free: Free) -> str:
+    """Why the pod may not run on the node, in the scheduler's words; empty when it may."""
     spec, tolerations = node["spec"], pod["spec"].get("tolerations") or []
     labels: Mapping[str, str] = node["metadata"].get("labels") or {}
-    wanted: Mapping[str, str] = pod["spec"].get("nodeSelector") or {}
-    hard = [taint for taint in spec.get("taints") or [] if taint["effect"] in _HARD]
-    return (
-        not spec.get("unschedulable")
-        and all(tolerates(tolerations, taint) for taint in hard)
-        and all(labels.get(key) == value for key, value in wanted.items())
-        and pod_requests(pod) <= free_bytes
-    )
+    selector: Mapping[str, str] = pod["spec"].get("nodeSelector") or {}
+    if spec.get("unschedulable"):
+        return "node(s) were unschedulable"
+    for taint in spec.get("taints") or []:
+        if taint["effect"] in _HARD and not tolerates(tolerations, taint):
+            return f"node(s) had untolerated taint {{{taint['key']}: {taint.get('value', '')}}}"
+    if any(labels.get(key) != value for key, value in selector.items()):
+        return "node(s) didn't match Pod's node affinity/selector"
+    lacking = [name for name, amount in resource_requests(pod).items() if amount > free.get(name, 0)]
+    return f"Insufficient {lacking[0]}" if lacking else ""
 
 
-def free_memory(store: Store, node: Json) -> int:
-    """Allocatable less the requests of the pods bound to it."""
+def free_resources(store: Store, node: Json) -> dict[str, int]:
+    """Allocatable less the requests of the pods bound to the node."""
+    allocatable = node["status"].get("allocatable") or {}
+    free = {name: size_bytes(value) for name, value in allocatable.items() if name != "cpu"}
     bound = [p for p in store.pods_on(node["metadata"]["name"]) if p["status"].get("phase") in ("Pending", "Running")]
-    return size_bytes(node["status"]["allocatable"]["memory"]) - sum(pod_requests(pod) for pod in bound)
+    for pod in bound:
+        for name, amount in resource_requests(pod).items():
+            free[name] = free.get(name, 0) - amount
+    return free
 
 
-def choose(pod: Json, nodes: Iterable[tuple[Json, int]]) -> str | None:
+def choose(pod: Json, nodes: Iterable[tuple[Json, Free]]) -> str | None:
     """The node with most free memory that fits, by name where they are equal; None when nothing fits."""
-    fitting = [(-free, node["metadata"]["name"]) for node, free in nodes if fits(pod, node, free)]
+    fitting = [
+        (-free.get("memory", 0), node["metadata"]["name"]) for node, free in nodes if not obstacle(pod, node, free)
+    ]
     return min(fitting)[1] if fitting else None
 
 
 def schedule(store: Store) -> None:
-    """Bind every pending pod that fits somewhere; say of the others that they do not."""
+    """Bind every pending pod that fits somewhere; say of the others why they do not."""
     for pod in [p for p in store.list("Pod") if not p["spec"].get("nodeName")]:
         if "deletionTimestamp" in pod["metadata"]:
             continue
-        chosen = choose(pod, [(node, free_memory(store, node)) for node in store.list("Node")])
+        nodes = [(node, free_resources(store, node)) for node in store.list("Node")]
+        chosen = choose(pod, nodes)
         if chosen is not None:
             store.update("Pod", {**pod, "spec": {**pod["spec"], "nodeName": chosen}})
-        elif not pod["status"].get("conditions"):
-            store.update("Pod", {**pod, "status": _unschedulable(store, pod)}, subresource="status")
+        else:
+            _say_unschedulable(store, pod, _explanation(pod, nodes))
 
 
-def _unschedulable(store: Store, pod: Json) -> Json:
+def _explanation(pod: Json, nodes: list[tuple[Json, dict[str, int]]]) -> str:
+    counted = Counter(obstacle(pod, node, free) for node, free in nodes)
+    why = ", ".join(sorted(f"{count} {text}" for text, count in counted.items()))
+    return f"0/{len(nodes)} nodes are available: {why}."
+
+
+def _say_unschedulable(store: Store, pod: Json, message: str) -> None:
+    before: Json = next((c for c in pod["status"].get("conditions") or [] if c["type"] == "PodScheduled"), {})
+    if before.get("message") == message:
+        return
     condition = {
         "type": "PodScheduled",
         "status": "False",
         "reason": "Unschedulable",
-        "message": f"0/{len(store.list('Node'))} nodes are available: insufficient memory or untolerated taints.",
+        "message": message,
         "lastProbeTime": None,
-        "lastTransitionTime": timestamp(store.clock()),
+        "lastTransitionTime": before.get("lastTransitionTime") or timestamp(store.clock()),
     }
-    return {**pod["status"], "phase": "Pending", "conditions": [condition]}
+    status = {**pod["status"], "phase": "Pending", "conditions": [condition]}
+    store.update("Pod", {**pod, "status": status}, subresource="status")

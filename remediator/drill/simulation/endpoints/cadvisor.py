@@ -1,50 +1,83 @@
 """A node's page of the kubelet's cAdvisor, with all its duplicates: root, slices, pods, pause, containers."""
 
 from collections.abc import Iterator
-from typing import Any
 
-from remediator.drill.simulation.endpoints.exposition import Family, render
+from remediator.drill.apiserver.resources import Json
+from remediator.drill.simulation.endpoints.exposition import Family, label_text
+from remediator.drill.simulation.memory import PodMemory
 from remediator.drill.simulation.world import World
 
-_NAMES = {
+_GAUGES = {
     "container_memory_working_set_bytes": "Current working set in bytes.",
     "container_memory_rss": "Size of RSS in bytes.",
-    "container_memory_usage_bytes": "Current memory usage in bytes.",
+    "container_memory_usage_bytes": "Current memory usage in bytes, including all memory.",
     "container_memory_cache": "Number of bytes of page cache memory.",
+    "container_memory_swap": "Container swap usage in bytes.",
 }
-_PAUSE_BYTES = 700 * 1024
+_PAUSE = PodMemory(anon=500 * 1024, shmem=0, swap=0, active_file=0, inactive_file=0)
 
 
-def page(world: World, node: str) -> str:
-    """The /metrics/cadvisor page."""
-    families = {name: Family(name, "gauge", text) for name, text in _NAMES.items()}
-    for used, labels in _cgroups(world, node):
-        cache = used // 50
-        values = (used, used, used + cache, cache)
-        for family, value in zip(families.values(), values, strict=True):
-            family.add(value, **labels)
-    return render(families.values())
-
-
-def _cgroups(world: World, node: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """(bytes, labels) of every cgroup that cAdvisor would list."""
-    memory = world.memory[node]
-    yield memory.used_bytes, _labels("/")
-    yield memory.system_bytes + memory.host_bytes, _labels("/system.slice")
-    yield memory.pods_bytes, _labels("/kubepods.slice")
+def families(world: World, node: str) -> list[Family]:
+    """All metrics of the page."""
+    gauges = [Family(name, "gauge", text) for name, text in _GAUGES.items()]
+    for held, labels in _cgroups(world, node):
+        values = (held.working_set, held.anon, held.usage, held.file, held.swap)
+        for family, value in zip(gauges, values, strict=True):
+            family.put(labels, value)
+    kills = Family("container_oom_events_total", "counter", "Count of out of memory events observed for the container")
     for pod in world.kubelets.on_node(node):
-        used = world.kubelets.usage(pod)
+        kills.put(_container_labels(pod), world.kubelets.lives[pod["metadata"]["uid"]].restarts)
+    machine = Family("machine_memory_bytes", "gauge", "Amount of memory installed on the machine.")
+    return [*gauges, kills, machine.add(world.memory[node].total_bytes)]
+
+
+def _cgroups(world: World, node: str) -> Iterator[tuple[PodMemory, str]]:
+    """(memory, label text) of every cgroup that cAdvisor would list."""
+    memory, pods = world.memory[node], world.kubelets.on_node(node)
+    held = {pod["metadata"]["uid"]: world.pod_memory(node, pod) for pod in pods}
+    together = _sum(list(held.values()))
+    cache = max(0, memory.cached_bytes - together.active_file - together.inactive_file)
+    outside = memory.used_bytes - together.held
+    yield PodMemory(outside + together.anon, together.shmem, 0, together.active_file, cache), _labels("/")
+    system = memory.system_bytes + memory.host_system_bytes
+    yield PodMemory(system, 0, 0, 0, cache), _labels("/system.slice")
+    yield PodMemory(memory.host_user_bytes, 0, 0, 0, 0), _labels("/user.slice")
+    yield together, _labels("/kubepods.slice")
+    for pod in pods:
         root = _pod_slice(pod)
         where = {"namespace": pod["metadata"]["namespace"], "pod": pod["metadata"]["name"]}
-        yield used + _PAUSE_BYTES, _labels(root, **where)
-        yield _PAUSE_BYTES, _labels(f"{root}/cri-containerd-pause.scope", image="registry.k8s.io/pause:3.9", **where)
-        container = pod["spec"]["containers"][0]
-        found = (pod["status"].get("containerStatuses") or [{}])[0].get("containerID", "containerd://starting")
-        scope = f"{root}/cri-containerd-{found.removeprefix('containerd://')}.scope"
-        yield used, _labels(scope, container=container["name"], image=container["image"], name=found[-64:], **where)
+        own = held[pod["metadata"]["uid"]]
+        yield _sum([own, _PAUSE]), _labels(root, **where)
+        sandbox = f"{root}/cri-containerd-{pod['metadata']['uid'].replace('-', '') * 2}.scope"
+        yield _PAUSE, _labels(sandbox, image="registry.k8s.io/pause:3.9", name=sandbox[-70:-6], **where)
+        yield own, _container_labels(pod)
 
 
-def _pod_slice(pod: dict[str, Any]) -> str:
+def _sum(parts: list[PodMemory]) -> PodMemory:
+    return PodMemory(
+        anon=sum(part.anon for part in parts),
+        shmem=sum(part.shmem for part in parts),
+        swap=sum(part.swap for part in parts),
+        active_file=sum(part.active_file for part in parts),
+        inactive_file=sum(part.inactive_file for part in parts),
+    )
+
+
+def _container_labels(pod: Json) -> str:
+    container = pod["spec"]["containers"][0]
+    found = (pod["status"].get("containerStatuses") or [{}])[0].get("containerID", "containerd://starting")
+    name = found.removeprefix("containerd://")
+    return _labels(
+        f"{_pod_slice(pod)}/cri-containerd-{name}.scope",
+        container=container["name"],
+        image=container["image"],
+        name=name,
+        namespace=pod["metadata"]["namespace"],
+        pod=pod["metadata"]["name"],
+    )
+
+
+def _pod_slice(pod: Json) -> str:
     qos = pod["status"].get("qosClass", "Burstable").lower()
     uid = pod["metadata"]["uid"].replace("-", "_")
     if qos == "guaranteed":
@@ -52,6 +85,6 @@ def _pod_slice(pod: dict[str, Any]) -> str:
     return f"/kubepods.slice/kubepods-{qos}.slice/kubepods-{qos}-pod{uid}.slice"
 
 
-def _labels(cgroup: str, **given: str) -> dict[str, str]:
+def _labels(cgroup: str, **given: str) -> str:
     order = ("container", "id", "image", "name", "namespace", "pod")
-    return {name: cgroup if name == "id" else given.get(name, "") for name in order}
+    return label_text(**{name: cgroup if name == "id" else given.get(name, "") for name in order})

@@ -1,7 +1,8 @@
 """Prometheus' text format, written. Knows nothing of what is measured."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 
 @dataclass(slots=True)
@@ -13,18 +14,27 @@ class Family:
     help: str
     samples: list[tuple[str, float]] = field(default_factory=list)
 
-    def add(self, value: float, **labels: str) -> "Family":
+    def add(self, value: float, /, **labels: str) -> "Family":
         """One sample more."""
-        self.samples.append((label_text(labels), value))
+        self.samples.append((label_text(**labels), value))
         return self
 
+    def put(self, labels: str, value: float) -> None:
+        """One sample more, its labels written already."""
+        self.samples.append((labels, value))
 
-def label_text(labels: Mapping[str, str]) -> str:
-    """`{a="b"}`, escaped; empty without labels."""
+
+@lru_cache(maxsize=65536)
+def label_text(**labels: str) -> str:
+    """`{a="b"}`, escaped; empty without labels. Remembered: the same labels come with every scrape."""
     if not labels:
         return ""
-    pairs = (f'{name}="{escaped(value)}"' for name, value in labels.items())
-    return "{" + ",".join(pairs) + "}"
+    return "{" + ",".join(f'{name}="{escaped(value)}"' for name, value in labels.items()) + "}"
+
+
+def extended(text: str, more: str) -> str:
+    """Label text with more pairs (`a="b",c="d"`) at its end."""
+    return f"{text[:-1]},{more}}}" if text else f"{{{more}}}"
 
 
 def escaped(value: str) -> str:
@@ -32,12 +42,16 @@ def escaped(value: str) -> str:
     return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
+def number(value: float) -> str:
+    """Shortest text that reads back as the same number."""
+    return str(int(value)) if value == int(value) else repr(float(value))
+
+
 def render(families: Iterable[Family]) -> str:
     """The page; families without samples are left out."""
     lines: list[str] = []
     for family in families:
         if family.samples:
-            lines.append(f"# HELP {family.name} {family.help}")
-            lines.append(f"# TYPE {family.name} {family.type}")
-            lines.extend(f"{family.name}{labels} {value:.17g}" for labels, value in family.samples)
+            lines.append(f"# HELP {family.name} {family.help}\n# TYPE {family.name} {family.type}")
+            lines.extend(f"{family.name}{labels} {number(value)}" for labels, value in family.samples)
     return "\n".join(lines) + "\n"

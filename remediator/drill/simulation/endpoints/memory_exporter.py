@@ -1,17 +1,33 @@
-"""A node's page of our own exporter, names as `remediator/exporter` gives them."""
+"""A node's page of our own exporter, names as `remediator/exporter` gives them on a host with cgroup v2."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from remediator.drill.simulation.endpoints.exposition import Family, render
-from remediator.drill.simulation.quantities import memory_of
+from remediator.drill.apiserver.resources import Json
+from remediator.drill.simulation.endpoints.exposition import Family, extended, label_text
+from remediator.drill.simulation.memory import NodeMemory, PodMemory
 from remediator.drill.simulation.world import World
 
 _NODE = "memory_exporter_node_"
+_PAUSE_BYTES = 500 * 1024
+_BYTES = {
+    "usage": "Memory charged to the cgroup, page cache included.",
+    "working_set": "Usage less inactive file cache, as the kubelet counts it.",
+    "anon": "Anonymous memory (v1: total_rss).",
+    "shmem": "Shared memory and tmpfs.",
+    "file": "Page cache, shared memory included.",
+    "swap": "Memory in swap.",
+    "limit": "Memory limit; absent when unlimited.",
+}
+_TOTALS = {
+    "major_faults_total": "Major page faults.",
+    "oom_kills_total": "Processes killed by the OOM killer.",
+    "stalled_seconds_total": "PSI: seconds stalled on memory.",
+}
 
 
-def page(world: World, node: str) -> str:
-    """The /metrics page."""
-    return render([*_node_families(world, node), *_cgroup_families(world, node)])
+def families(world: World, node: str) -> list[Family]:
+    """All metrics of the page."""
+    return [*_node_families(world, node), *_Cgroups(world, node).families(), *_own_families(world, node)]
 
 
 def _node_families(world: World, node: str) -> Iterator[Family]:
@@ -21,59 +37,104 @@ def _node_families(world: World, node: str) -> Iterator[Family]:
         "memory_available_bytes": memory.available_bytes,
         "memory_free_bytes": memory.free_bytes,
         "hugepages_bytes": memory.hugepages_bytes,
-        "swap_total_bytes": 0,
-        "swap_free_bytes": 0,
+        "swap_total_bytes": memory.swap_bytes,
+        "swap_free_bytes": memory.swap_bytes - memory.swapped_bytes,
     }
     for name, value in gauges.items():
-        yield Family(_NODE + name, "gauge", f"Node {name}.").add(value, node=node)
+        yield Family(_NODE + name, "gauge", f"Node memory: {name.replace('_', ' ')}.").add(value, node=node)
     totals = {
-        "major_faults_total": counters.major_faults,
-        "direct_reclaim_pages_total": counters.direct_reclaim_pages,
-        "allocation_stalls_total": counters.direct_reclaim_pages / 32,
-        "swap_in_pages_total": 0,
-        "swap_out_pages_total": 0,
+        "major_faults_total": int(counters.major_faults),
+        "swap_in_pages_total": int(counters.swapped_in_pages),
+        "swap_out_pages_total": int(counters.swapped_out_pages),
         "oom_kills_total": counters.oom_kills,
+        "direct_reclaim_pages_total": int(counters.direct_reclaim_pages),
+        "allocation_stalls_total": counters.allocation_stalls,
     }
-    for name, total in totals.items():
-        yield Family(_NODE + name, "counter", f"Node {name}.").add(total, node=node)
-    stalled = Family(_NODE + "stalled_seconds_total", "counter", "PSI: seconds stalled on memory.")
+    for name, value in totals.items():
+        yield Family(_NODE + name, "counter", f"Node memory: {name.replace('_', ' ')}.").add(value, node=node)
+    yield Family("memory_exporter_psi_supported", "gauge", "Node memory: psi supported.").add(1, node=node)
+    stalled = Family(_NODE + "stalled_seconds_total", "counter", "Node memory: stalled seconds total.")
     stalled.add(counters.stalled_some_seconds, node=node, kind="some")
     yield stalled.add(counters.stalled_full_seconds, node=node, kind="full")
-    yield Family("memory_exporter_psi_supported", "gauge", "1 when the kernel has PSI.").add(1, node=node)
 
 
-def _cgroup_families(world: World, node: str) -> list[Family]:
-    names = ("usage", "working_set", "anon", "shmem", "file", "swap", "limit")
-    families = {name: Family(f"cgroup_memory_{name}_bytes", "gauge", f"cgroup memory: {name}.") for name in names}
-    for pod in world.kubelets.on_node(node):
-        used = world.kubelets.usage(pod)
-        labels = {
-            "node": node,
-            "level": "pod",
-            "uid": pod["metadata"]["uid"],
-            "container_id": "",
-            "qos": pod["status"].get("qosClass", "").lower(),
-            "runtime": "containerd",
-            "path": "",
-        }
-        cache = used // 50
-        values = {"usage": used + cache, "working_set": used, "anon": used, "shmem": 0, "file": cache, "swap": 0}
+class _Cgroups:
+    """The cgroup series of one node: system slices, pods, containers."""
+
+    def __init__(self, world: World, node: str) -> None:
+        self._world, self._node = world, node
+        self._bytes = {name: Family(f"cgroup_memory_{name}_bytes", "gauge", text) for name, text in _BYTES.items()}
+        self._totals = {name: Family(f"cgroup_memory_{name}", "counter", text) for name, text in _TOTALS.items()}
+
+    def families(self) -> list[Family]:
+        memory = self._world.memory[self._node]
+        for path, values in _slices(self._world, self._node, memory).items():
+            self._add(self._labels("system", path=path), values)
+        for pod in self._world.kubelets.on_node(self._node):
+            self._pod(pod)
+        return [*self._bytes.values(), *self._totals.values()]
+
+    def _labels(self, level: str, **given: str) -> str:
+        order = ("uid", "container_id", "qos", "runtime", "path")
+        return label_text(node=self._node, level=level, **{name: given.get(name, "") for name in order})
+
+    def _add(self, labels: str, values: Mapping[str, int], faults: float = 0.0, kills: int = 0) -> None:
         for name, value in values.items():
-            families[name].add(value, **labels)
-        if limit := memory_of(pod["spec"]["containers"][0], "limits"):
-            families["limit"].add(limit, **labels)
-    _system_slices(world, node, families)
-    return list(families.values())
+            self._bytes[name].put(labels, value)
+        self._totals["major_faults_total"].put(labels, int(faults))
+        self._totals["oom_kills_total"].put(labels, kills)
+        for kind in ("some", "full"):
+            self._totals["stalled_seconds_total"].put(extended(labels, f'kind="{kind}"'), 0)
+
+    def _pod(self, pod: Json) -> None:
+        uid, life = pod["metadata"]["uid"], self._world.kubelets.lives[pod["metadata"]["uid"]]
+        held = self._world.pod_memory(self._node, pod)
+        common = {"uid": uid, "qos": pod["status"].get("qosClass", "").lower()}
+        limit = {"limit": life.limit_bytes} if life.limit_bytes else {}
+        values = _values(held)
+        whole = {name: value + _PAUSE_BYTES * (name in _WITH_PAUSE) for name, value in values.items()}
+        self._add(self._labels("pod", **common), whole | limit, life.major_faults, life.restarts)
+        for status in pod["status"].get("containerStatuses") or []:
+            runtime, _, container_id = status["containerID"].partition("://")
+            labels = self._labels("container", **common, container_id=container_id, runtime=runtime)
+            self._add(labels, values | limit, life.major_faults, life.restarts)
 
 
-def _system_slices(world: World, node: str, families: dict[str, Family]) -> None:
-    memory = world.memory[node]
-    slices = {
-        "/system.slice": memory.system_bytes + memory.host_bytes,
-        "/user.slice": 0,
-        "/kubepods.slice": memory.pods_bytes,
+_WITH_PAUSE = ("usage", "working_set", "anon")
+
+
+def _values(held: PodMemory) -> dict[str, int]:
+    return {
+        "usage": held.usage,
+        "working_set": held.working_set,
+        "anon": held.anon,
+        "shmem": held.shmem,
+        "file": held.file,
+        "swap": held.swap,
     }
-    for path, used in slices.items():
-        labels = {"node": node, "level": "system", "uid": "", "container_id": "", "qos": "", "runtime": ""}
-        for name in ("usage", "working_set", "anon"):
-            families[name].add(used, **labels, path=path)
+
+
+def _slices(world: World, node: str, memory: NodeMemory) -> dict[str, dict[str, int]]:
+    """The kernel's own memory is in none of them."""
+    pods = [_values(world.pod_memory(node, pod)) for pod in world.kubelets.on_node(node)]
+    together = {name: sum(pod[name] for pod in pods) for name in _BYTES if name != "limit"}
+    found = {"/kubepods.slice": together}
+    held = {"/system.slice": memory.system_bytes + memory.host_system_bytes, "/user.slice": memory.host_user_bytes}
+    for path, size in held.items():
+        movable = size - (memory.system_bytes if path == "/system.slice" else 0)
+        swapped = int(movable * memory.swapped_ratio)
+        cache = memory.cached_bytes // 2
+        kept = size - swapped
+        found[path] = _values(PodMemory(anon=kept, shmem=0, swap=swapped, active_file=0, inactive_file=cache))
+    return found
+
+
+def _own_families(world: World, node: str) -> Iterator[Family]:
+    pods = world.kubelets.on_node(node)
+    yield Family("memory_exporter_scrape_duration_seconds", "gauge", "Duration of this scrape.").add(0.004, node=node)
+    seen = Family("memory_exporter_cgroups", "gauge", "Cgroups seen, by level.").add(len(pods), node=node, level="pod")
+    yield seen.add(len(pods), node=node, level="container")
+    unreadable = Family("memory_exporter_unreadable_files_total", "counter", "Reads that failed.")
+    yield unreadable.add(0, node=node)
+    degraded = Family("memory_exporter_degraded", "gauge", "1 while a substitute is used.")
+    yield degraded.add(0, node=node, mode="descriptors_exhausted")
