@@ -1,30 +1,31 @@
 """What the Kubernetes API says: one node, its pods, what surrounds them. Reads only.
 
-Freshness is chosen: the node, its pods and their namespaces are read consistently (no resourceVersion), for acts
-hang on them; the other nodes' requests come from the API server's cache and are kept a few seconds, for they only
-tell whether an evicted pod would find a place. A read that fails makes the whole snapshot `Unknown`: half a picture
-is no picture.
+Freshness is chosen. The node and its pods are read consistently (no resourceVersion) at every look, for acts hang on
+them. What surrounds them (owners, budgets, services, the workloads' other pods) may be two seconds old, so that the
+look right before each act costs two requests and not hundreds; budgets are enforced by the API server anyway. The
+other nodes only tell whether a pod would find a place (`other_nodes.py`). A read that fails makes the whole snapshot
+`Unknown`: half a picture is no picture.
 """
 
-import ipaddress
-import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from remediator import metrics
 from remediator.adapters.kubernetes_api import KubernetesApi, KubernetesError, RefusedError
-from remediator.adapters.pod_facts import alive, node_facts, pod_facts, pod_requests
-from remediator.adapters.surroundings import Namespace, Owners, budgets, services, workloads
-from remediator.core.model import ClusterFacts, NodeFacts, Rejection, Unknown
+from remediator.adapters.other_nodes import KnownNode, OtherNodes, matching_nodes
+from remediator.adapters.pod_facts import node_facts, pod_facts
+from remediator.adapters.surroundings import Namespace, Owners, budgets, parts_needed, services, slim, workloads
+from remediator.core.model import ClusterFacts, Rejection, Unknown
 from remediator.core.reason import Reason
+from remediator.core.tracking import CORDONED_BY
 
 Json = dict[str, Any]
-CORDONED_BY = "remediator.io/cordoned-by"
 RBAC_RULES: tuple[Json, ...] = (
-    {"apiGroups": [""], "resources": ["nodes", "pods", "services"], "verbs": ["get", "list"]},
+    {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list"]},
+    {"apiGroups": [""], "resources": ["services"], "verbs": ["list"]},
     {"apiGroups": ["apps"], "resources": ["deployments", "replicasets", "statefulsets"], "verbs": ["list"]},
     {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list"]},
     {"apiGroups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": ["list"]},
@@ -32,32 +33,35 @@ RBAC_RULES: tuple[Json, ...] = (
 )
 _SOURCE = "kubernetes"
 _THREADS = 16
-_PEERS_SECONDS = 10.0
-_ADDRESSES_SECONDS = 15.0
-_PORT = re.compile(r"^(?:\[(?P<six>[^\]]+)\]|(?P<host>[^:]+))(?::\d+)?$")
+DEADLINE_SECONDS = 12.0
+_LOOKUP_SECONDS = 5.0
+_SURROUNDINGS_SECONDS = 2.0
+_REMEMBERED_SECONDS = 900.0
+"""A namespace whose last pod has left the node is still looked at so long: where did its successors land?"""
 
 
 class KubernetesCluster:
     """Reads of the cluster."""
 
-    def __init__(self, api: KubernetesApi, *, speed: float = 1.0) -> None:
-        self._api, self._speed = api, speed
+    def __init__(self, api: KubernetesApi, *, speed: float = 1.0, deadline_seconds: float = DEADLINE_SECONDS) -> None:
+        self._api, self._speed, self._deadline_seconds = api, speed, deadline_seconds
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="cluster")
-        self._lock = threading.Lock()
-        self._requests: tuple[float, dict[str, int]] = (float("-inf"), {})
-        self._nodes: tuple[float, list[Json]] = (float("-inf"), [])
+        self._others = OtherNodes(api, speed=speed)
+        self._surroundings = _Surroundings(api, self._pool, speed)
 
     # --- one node ---------------------------------------------------------------------------------------
 
     def snapshot(self, node: str) -> ClusterFacts | Unknown:
         """The node, its pods, and what surrounds them; Unknown(NODE_UNKNOWN) when there is no such node."""
         try:
-            facts = self._snapshot(node)
-        except RefusedError as error:
-            reason = Reason.NODE_UNKNOWN if error.status == 404 else Reason.DATA_UNKNOWN
-            return self._unknown(str(error), reason)
-        except (KubernetesError, KeyError, ValueError) as error:
-            return self._unknown(f"{type(error).__name__}: {error}")
+            facts = self._snapshot(node, time.monotonic() + self._deadline_seconds)
+        except KubernetesError as error:
+            gone = error.status == 404 and error.details.get("kind") == "nodes"
+            return self._unknown(str(error), Reason.NODE_UNKNOWN if gone else Reason.DATA_UNKNOWN)
+        except TimeoutError:
+            return self._unknown(f"the cluster was not read within {self._deadline_seconds:g} s")
+        except (LookupError, TypeError, ValueError) as error:
+            return self._unknown(f"an object that cannot be read: {type(error).__name__}: {error}")
         metrics.SOURCE_UP.labels(_SOURCE).set(1)
         return facts
 
@@ -65,95 +69,47 @@ class KubernetesCluster:
         metrics.SOURCE_UP.labels(_SOURCE).set(0 if reason is Reason.DATA_UNKNOWN else 1)
         return Unknown(_SOURCE, why, reason)
 
-    def _snapshot(self, node: str) -> ClusterFacts:
-        asked_node = self._pool.submit(self._api.read, self._api.core.read_node, node)
-        asked_peers = self._pool.submit(self._peers, node)
+    def _snapshot(self, node: str, end: float) -> ClusterFacts:
+        core = self._api.core
+        asked_node = self._pool.submit(self._api.read, core.read_node, node)
         selector = f"spec.nodeName={node}"
-        pods = self._api.list_all(self._api.core.list_pod_for_all_namespaces, field_selector=selector)
-        namespaces = self._namespaces({pod["metadata"]["namespace"] for pod in pods})
+        asked_pods = self._pool.submit(self._api.list_all, core.list_pod_for_all_namespaces, field_selector=selector)
+        pods = _in_time(asked_pods, end)
+        namespaces = self._surroundings.of(node, pods, end)
         owners = Owners(namespaces)
-        uids = frozenset(pod["metadata"]["uid"] for pod in pods)
         return ClusterFacts(
-            node=node_facts(asked_node.result()),
+            node=node_facts(_in_time(asked_node, end)),
             pods=tuple(pod_facts(pod, owners.workload_of) for pod in pods),
             workloads=workloads(namespaces, owners),
-            budgets=budgets(namespaces, uids),
+            budgets=budgets(namespaces, pods),
             services=services(namespaces),
-            peers=asked_peers.result(),
+            peers=self._others.peers(node, end - time.monotonic()),
         )
-
-    def _namespaces(self, names: set[str]) -> dict[str, Namespace]:
-        """Everything that bears on the pods of these namespaces, asked for side by side."""
-        core, apps = self._api.core, self._api.apps
-        lists = {
-            "pods": core.list_namespaced_pod,
-            "services": core.list_namespaced_service,
-            "replica_sets": apps.list_namespaced_replica_set,
-            "deployments": apps.list_namespaced_deployment,
-            "stateful_sets": apps.list_namespaced_stateful_set,
-            "jobs": self._api.batch.list_namespaced_job,
-            "budgets": self._api.policy.list_namespaced_pod_disruption_budget,
-            "endpoint_slices": self._api.discovery.list_namespaced_endpoint_slice,
-        }
-        asked = {
-            (name, part): self._pool.submit(self._api.list_all, call, name)
-            for name in names
-            for part, call in lists.items()
-        }
-        return {name: Namespace(name, **{part: asked[name, part].result() for part in lists}) for name in names}
-
-    # --- the other nodes --------------------------------------------------------------------------------
-
-    def _peers(self, node: str) -> tuple[NodeFacts, ...]:
-        requested = self._requested()
-        nodes = self._api.list_all(self._api.core.list_node)
-        return tuple(
-            node_facts(peer, requested.get(peer["metadata"]["name"], 0))
-            for peer in nodes
-            if peer["metadata"]["name"] != node
-        )
-
-    def _requested(self) -> dict[str, int]:
-        """Node -> memory requested by the pods bound to it; a few seconds old at most."""
-        with self._lock:
-            asked_at, found = self._requests
-            if time.monotonic() - asked_at < _PEERS_SECONDS / self._speed:
-                return found
-            found = {}
-            for pod in self._api.list_all(self._api.core.list_pod_for_all_namespaces, resource_version="0"):
-                name = pod["spec"].get("nodeName")
-                if name and alive(pod):
-                    found[name] = found.get(name, 0) + pod_requests(pod["spec"])
-            self._requests = time.monotonic(), found
-            return found
 
     # --- small questions --------------------------------------------------------------------------------
 
     def node_for(self, labels: Mapping[str, str]) -> str | Rejection:
         """The one node an alert's labels mean: `node`, else `instance` by address or name, else `nodename`."""
-        given = next((labels[key] for key in ("node", "instance", "nodename") if labels.get(key)), None)
-        if given is None:
+        named = labels.get("node")
+        asked = [named] if named else [labels[key] for key in ("instance", "nodename") if labels.get(key)]
+        if not asked:
             return Rejection(Reason.ALERT_WITHOUT_NODE, "the alert has none of the labels node, instance, nodename")
         try:
-            nodes = self._known_nodes()
-        except KubernetesError as error:
+            found = self._matching(asked)
+        except (KubernetesError, TimeoutError) as error:
             # A node label needs no look-up: the pass itself will find out whether the node exists.
-            return labels["node"] if labels.get("node") else Rejection(Reason.NODE_UNKNOWN, str(error))
-        found = sorted(matching_nodes(given, nodes))
+            return named or Rejection(Reason.NODE_UNKNOWN, f"the nodes cannot be listed: {error}")
         if len(found) == 1:
             return found[0]
         if not found:
-            return Rejection(Reason.NODE_UNKNOWN, f"no node of the cluster is {given!r}")
-        return Rejection(Reason.NODE_AMBIGUOUS, f"{given!r} is {' and '.join(found)}")
+            return Rejection(Reason.NODE_UNKNOWN, f"no node of the cluster is {' or '.join(asked)}")
+        return Rejection(Reason.NODE_AMBIGUOUS, f"{' or '.join(asked)} is {' and '.join(found)}")
 
-    def _known_nodes(self) -> list[Json]:
-        with self._lock:
-            asked_at, nodes = self._nodes
-            if time.monotonic() - asked_at >= _ADDRESSES_SECONDS / self._speed:
-                call = self._api.core.list_node
-                nodes = self._api.read_once(call, resource_version="0").get("items") or []
-                self._nodes = time.monotonic(), nodes
-            return nodes
+    def _matching(self, asked: Sequence[str]) -> list[str]:
+        """The first of these that means any node; a node that has just joined is looked for once more."""
+        return _first(asked, self._others.known(_LOOKUP_SECONDS)) or _first(
+            asked, self._others.known(_LOOKUP_SECONDS, just_read=True)
+        )
 
     def pod_uid(self, namespace: str, name: str) -> str | Unknown | None:
         """UID of the pod that has this name now; None when there is none."""
@@ -168,10 +124,10 @@ class KubernetesCluster:
     def isolated_by_us(self) -> Sequence[str] | Unknown:
         """Nodes that carry our cordon annotation."""
         try:
-            nodes = self._api.list_all(self._api.core.list_node)
-        except KubernetesError as error:
-            return Unknown(_SOURCE, str(error))
-        return [n["metadata"]["name"] for n in nodes if CORDONED_BY in (n["metadata"].get("annotations") or {})]
+            known = self._others.known(self._deadline_seconds, just_read=True)
+        except (KubernetesError, TimeoutError) as error:
+            return Unknown(_SOURCE, f"the nodes cannot be listed: {error}")
+        return [node.name for node in known if CORDONED_BY in node.facts.annotations]
 
     def ready(self) -> str:
         """Empty when the API answers, else what is wrong."""
@@ -182,26 +138,65 @@ class KubernetesCluster:
         return ""
 
 
-def matching_nodes(given: str, nodes: Sequence[Json]) -> set[str]:
-    """Names of the nodes that `given` (name, address, either with a port) may mean."""
-    names = {node["metadata"]["name"] for node in nodes}
-    if given in names:
-        return {given}
-    found = _PORT.match(given)
-    host = (found["six"] or found["host"]) if found else given
-    if host in names:
-        return {host}
-    address = _address(host)
-    return {
-        node["metadata"]["name"]
-        for node in nodes
-        for entry in (node.get("status") or {}).get("addresses") or []
-        if entry["address"] == host or (address is not None and _address(entry["address"]) == address)
-    }
+def _first(asked: Sequence[str], nodes: Sequence[KnownNode]) -> list[str]:
+    return next((sorted(found) for given in asked if (found := matching_nodes(given, nodes))), [])
 
 
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError:
-        return None
+def _in_time(asked: "Future[Any]", end: float) -> Any:
+    return asked.result(max(0.0, end - time.monotonic()))
+
+
+class _Surroundings:
+    """The namespaces of a node's pods, each list read when it is older than two seconds."""
+
+    def __init__(self, api: KubernetesApi, pool: ThreadPoolExecutor, speed: float) -> None:
+        self._api, self._pool, self._speed = api, pool, speed
+        self._lock = threading.Lock()
+        self._read: dict[tuple[str, str], tuple[float, Future[list[Json]]]] = {}
+        self._seen: dict[tuple[str, str, str], float] = {}
+        """(node, namespace, part) -> when a pod there last needed it."""
+        core, apps = api.core, api.apps
+        self._calls = {
+            "pods": core.list_namespaced_pod,
+            "services": core.list_namespaced_service,
+            "replica_sets": apps.list_namespaced_replica_set,
+            "deployments": apps.list_namespaced_deployment,
+            "stateful_sets": apps.list_namespaced_stateful_set,
+            "jobs": api.batch.list_namespaced_job,
+            "budgets": api.policy.list_namespaced_pod_disruption_budget,
+            "endpoint_slices": api.discovery.list_namespaced_endpoint_slice,
+        }
+
+    def of(self, node: str, pods: Sequence[Json], end: float) -> dict[str, Namespace]:
+        """Everything that bears on these pods, asked for side by side. Raises KubernetesError, TimeoutError."""
+        asked = {key: self._asked(key) for key in self._needed(node, pods)}
+        found: dict[str, Namespace] = {pod["metadata"]["namespace"]: Namespace() for pod in pods}
+        for (name, part), future in asked.items():
+            setattr(found.setdefault(name, Namespace()), part, _in_time(future, end))
+        return found
+
+    def _needed(self, node: str, pods: Sequence[Json]) -> list[tuple[str, str]]:
+        """(namespace, part) that these pods need now, or pods that left the node needed a while ago."""
+        now = time.monotonic()
+        with self._lock:
+            for name, part in parts_needed(pods):
+                self._seen[node, name, part] = now
+            oldest = now - _REMEMBERED_SECONDS / self._speed
+            self._seen = {key: at for key, at in self._seen.items() if at >= oldest}
+            return [(name, part) for on, name, part in self._seen if on == node]
+
+    def _asked(self, key: tuple[str, str]) -> "Future[list[Json]]":
+        """The list, being read or read lately; of two passes that want it at once only one asks."""
+        now, newest = time.monotonic(), _SURROUNDINGS_SECONDS / self._speed
+        with self._lock:
+            self._read = {k: v for k, v in self._read.items() if now - v[0] <= newest and not _failed(v[1])}
+            if key not in self._read:
+                self._read[key] = now, self._pool.submit(self._list, *key)
+            return self._read[key][1]
+
+    def _list(self, namespace: str, part: str) -> list[Json]:
+        return [slim(item) for page in self._api.pages(self._calls[part], namespace) for item in page]
+
+
+def _failed(read: "Future[list[Json]]") -> bool:
+    return read.done() and read.exception() is not None

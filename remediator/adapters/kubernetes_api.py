@@ -5,44 +5,33 @@ effect. Objects stay dicts: deserialising a thousand pods into the client's mode
 """
 
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import kubernetes
 import urllib3
 from kubernetes.client.exceptions import ApiException
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_exponential_jitter
+from kubernetes.config.config_exception import ConfigException
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_exponential_jitter
 
 from remediator import metrics
+from remediator.adapters.errors import BrokenError, KubernetesError, RefusedError, TransientError
+
+__all__ = ["BrokenError", "KubernetesApi", "KubernetesError", "RefusedError", "TransientError", "configuration"]
 
 Json = dict[str, Any]
+CONNECT_TIMEOUT_SECONDS = 3.0
 READ_TIMEOUT_SECONDS = 5.0
 READ_BUDGET_SECONDS = 10.0
 WRITE_TIMEOUT_SECONDS = 15.0
+PAGE_OBJECTS = 500
+_LONGEST_PAUSE_SECONDS = 2.0
 _POOL_SIZE = 32
-
-
-class KubernetesError(Exception):
-    """An answer that is not a success, or none. `status` 0: no answer came."""
-
-    def __init__(self, status: int, reason: str, message: str, details: Mapping[str, Any] | None = None) -> None:
-        super().__init__(f"{status} {reason}: {message}" if status else message)
-        self.status, self.reason, self.message = status, reason, message
-        self.details = dict(details or {})
-
-    @property
-    def causes(self) -> frozenset[str]:
-        """`details.causes[].reason`, by which a 429 or a 403 is told apart."""
-        return frozenset(str(cause.get("reason", "")) for cause in self.details.get("causes") or [])
-
-
-class TransientError(KubernetesError):
-    """It may go better next time: no answer, 5xx, throttling."""
-
-
-class RefusedError(KubernetesError):
-    """A clear no: asking again is no use."""
+_CHUNK_BYTES = 1 << 20
+_NEVER_SENT = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)
+_Call = Callable[..., Any]
 
 
 def configuration(kubeconfig: Path | None) -> kubernetes.client.Configuration:
@@ -52,15 +41,22 @@ def configuration(kubeconfig: Path | None) -> kubernetes.client.Configuration:
         kubernetes.config.load_kube_config(str(kubeconfig), client_configuration=found)
     else:
         kubernetes.config.load_incluster_config(client_configuration=found)
-    found.retries = False
-    found.connection_pool_maxsize = _POOL_SIZE
     return found
 
 
 class KubernetesApi:
-    """The typed APIs of the client, and two ways to call them."""
+    """The typed APIs of the client, and the ways to call them."""
 
-    def __init__(self, found: kubernetes.client.Configuration) -> None:
+    def __init__(
+        self,
+        found: kubernetes.client.Configuration,
+        *,
+        read_timeout_seconds: float = READ_TIMEOUT_SECONDS,
+        read_budget_seconds: float = READ_BUDGET_SECONDS,
+        write_timeout_seconds: float = WRITE_TIMEOUT_SECONDS,
+    ) -> None:
+        found.retries = False
+        found.connection_pool_maxsize = _POOL_SIZE
         client = kubernetes.client.ApiClient(found)
         self.core = kubernetes.client.CoreV1Api(client)
         self.apps = kubernetes.client.AppsV1Api(client)
@@ -70,52 +66,88 @@ class KubernetesApi:
         self.coordination = kubernetes.client.CoordinationV1Api(client)
         self.custom = kubernetes.client.CustomObjectsApi(client)
         self.authorization = kubernetes.client.AuthorizationV1Api(client)
+        self._read_timeout_seconds, self._write_timeout_seconds = read_timeout_seconds, write_timeout_seconds
         self._retry = Retrying(
             retry=retry_if_exception_type(TransientError),
-            stop=stop_after_delay(READ_BUDGET_SECONDS),
-            wait=wait_exponential_jitter(initial=0.1, max=2.0),
+            stop=stop_after_delay(read_budget_seconds),
+            wait=_pause,
             reraise=True,
         )
 
-    def read(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> Json:
+    def read(self, call: _Call, *arguments: Any, **options: Any) -> Json:
         """A read, retried while it fails transiently and the budget lasts. Raises KubernetesError."""
-        answer: Json = self._retry(_once, call, arguments, {**options, "_request_timeout": READ_TIMEOUT_SECONDS})
+        answer: Json = self._retry(_once, call, arguments, options, self._read_timeout_seconds)
         return answer
 
-    def read_once(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> Json:
+    def read_once(self, call: _Call, *arguments: Any, **options: Any) -> Json:
         """A read that is not retried. Raises KubernetesError."""
-        return _once(call, arguments, {**options, "_request_timeout": READ_TIMEOUT_SECONDS})
+        return _once(call, arguments, options, self._read_timeout_seconds)
 
-    def write(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> Json:
+    def write(self, call: _Call, *arguments: Any, **options: Any) -> Json:
         """A write, asked once. Raises KubernetesError."""
-        return _once(call, arguments, {**options, "_request_timeout": WRITE_TIMEOUT_SECONDS})
+        return _once(call, arguments, options, self._write_timeout_seconds)
 
-    def list_all(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> list[Json]:
-        """All items of a list, page by page."""
-        items: list[Json] = []
+    def pages(self, call: _Call, *arguments: Any, **options: Any) -> Iterator[list[Json]]:
+        """A list page by page, so that a big one is never whole in memory. Raises KubernetesError."""
         token: str | None = None
         while True:
             more = {"_continue": token} if token else {}
-            page = self.read(call, *arguments, limit=500, **more, **options)
-            items += page.get("items") or []
+            page = self.read(call, *arguments, limit=PAGE_OBJECTS, **more, **options)
+            yield page.get("items") or []
             token = (page.get("metadata") or {}).get("continue")
             if not token:
-                return items
+                return
+
+    def list_all(self, call: _Call, *arguments: Any, **options: Any) -> list[Json]:
+        """All items of a list. Raises KubernetesError."""
+        return [item for page in self.pages(call, *arguments, **options) for item in page]
 
 
-def _once(call: Callable[..., Any], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Json:
+def _pause(state: RetryCallState) -> float:
+    """What the server asks for (within reason), else a growing one with jitter."""
+    error = state.outcome.exception() if state.outcome is not None else None
+    asked = error.retry_after_seconds if isinstance(error, KubernetesError) else 0.0
+    grown = wait_exponential_jitter(initial=0.1, max=_LONGEST_PAUSE_SECONDS, jitter=0.1)(state)
+    return max(grown, min(asked, _LONGEST_PAUSE_SECONDS))
+
+
+def _once(call: _Call, arguments: tuple[Any, ...], options: Mapping[str, Any], timeout_seconds: float) -> Json:
+    end = time.monotonic() + timeout_seconds
+    timeouts = (min(CONNECT_TIMEOUT_SECONDS, timeout_seconds), timeout_seconds)
     try:
-        response = call(*arguments, _preload_content=False, **options)
-        found = json.loads(response.data)
+        response = call(*arguments, _preload_content=False, _request_timeout=timeouts, **options)
+        return _json(_body(response, end))
     except ApiException as error:
         metrics.KUBERNETES_ERRORS.labels(str(error.status or 0)).inc()
         raise sorted_error(error) from error
     except (urllib3.exceptions.HTTPError, OSError) as error:
         metrics.KUBERNETES_ERRORS.labels("0").inc()
-        raise TransientError(0, "NoAnswer", f"{type(error).__name__}: {error}") from error
+        why = f"{type(error).__name__}: {error}"
+        raise TransientError(0, "NoAnswer", why, sent=not isinstance(error, _NEVER_SENT)) from error
+    except ConfigException as error:
+        metrics.KUBERNETES_ERRORS.labels("0").inc()
+        raise BrokenError(0, "NoCredentials", f"no credentials for the API server: {error}", sent=False) from error
+
+
+def _body(response: Any, end: float) -> bytes:
+    """The whole body, or a time-out: a read of the socket has one of its own, a slow body needs its end here."""
+    body = bytearray()
+    for chunk in response.stream(_CHUNK_BYTES):
+        body += chunk
+        if time.monotonic() > end:
+            response.close()
+            raise TimeoutError("the answer did not end in time")
+    return bytes(body)
+
+
+def _json(body: bytes) -> Json:
+    try:
+        found = json.loads(body)
     except ValueError as error:
-        raise TransientError(0, "NotJson", f"the API server's answer is not JSON: {error}") from error
-    return found if isinstance(found, dict) else {}
+        raise BrokenError(0, "NotJson", f"the API server's answer is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise BrokenError(0, "NotAnObject", "the API server's answer is not an object")
+    return found
 
 
 def sorted_error(error: ApiException) -> KubernetesError:
@@ -127,7 +159,18 @@ def sorted_error(error: ApiException) -> KubernetesError:
         body = {}
     if not isinstance(body, dict):
         body = {}
-    reason, message = body.get("reason", error.reason or ""), body.get("message", str(error.body or ""))
+    reason, message = body.get("reason") or error.reason or "", body.get("message") or str(error.body or "")
     transient = status in (0, 429) or status >= 500
     kind = TransientError if transient else RefusedError
-    return kind(status, str(reason), str(message)[:500], body.get("details") or {})
+    details = body.get("details")
+    return kind(
+        status,
+        str(reason),
+        str(message)[:500],
+        details if isinstance(details, dict) else {},
+        retry_after_seconds=_seconds((error.headers or {}).get("Retry-After")),
+    )
+
+
+def _seconds(header: str | None) -> float:
+    return float(header) if header and header.strip().isdigit() else 0.0

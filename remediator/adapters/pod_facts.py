@@ -10,6 +10,7 @@ from remediator.core.model import NodeFacts, PodFacts, PodPlacement, Taint, Term
 Json = dict[str, Any]
 KOORDINATOR_RESOURCES = ("kubernetes.io/batch-memory", "kubernetes.io/mid-memory")
 _MIRROR = "kubernetes.io/config.mirror"
+_MIRRORED = "kubernetes.io/config.hash"
 OwnerOf = Callable[[Json], WorkloadRef | None]
 
 
@@ -44,7 +45,7 @@ def pod_facts(pod: Json, owner_of: OwnerOf) -> PodFacts:
     return PodFacts(
         namespace=metadata["namespace"],
         name=metadata["name"],
-        uid=metadata["uid"],
+        uid=_uid(metadata),
         node=spec.get("nodeName") or "",
         phase=status.get("phase") or "Unknown",
         status_reason=status.get("reason") or "",
@@ -71,6 +72,16 @@ def pod_facts(pod: Json, owner_of: OwnerOf) -> PodFacts:
         extended_requests=_extended(spec),
         ended_at=_ended_at(status, target),
     )
+
+
+def _uid(metadata: Json) -> str:
+    """The UID by which the kubelet knows the pod: a static pod's cgroup is named after its configuration.
+
+    The API object of a static pod is only its mirror, with a UID of its own that nobody measures. It is never acted on.
+    """
+    annotations = metadata.get("annotations") or {}
+    hashed = annotations.get(_MIRRORED) if _MIRROR in annotations else None
+    return str(hashed or metadata["uid"])
 
 
 def _terminating_since(metadata: Json) -> float | None:

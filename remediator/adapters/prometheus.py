@@ -5,7 +5,6 @@ A partial answer (warnings) is no answer, non-finite values are dropped, and wha
 """
 
 import math
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -16,13 +15,17 @@ from urllib3.util.retry import Retry
 
 from remediator import metrics
 from remediator.adapters import promql
+from remediator.adapters.calls import DeadlineSession
+from remediator.adapters.pod_usage import PodsDisagreeError, PodsUnknownError, pod_usages
+from remediator.adapters.promql import pod_query
 from remediator.core.model import Level, MemoryFacts, PodUsage, Signal, SignalKind, Unknown
 from remediator.core.reason import Reason
+
+__all__ = ["PrometheusMetrics", "pod_query"]
 
 Sample = tuple[Mapping[str, str], float]
 _SOURCE = "prometheus"
 _DEADLINE_SECONDS = 8.0
-_CHUNK_BYTES = 65536
 _LEVELS = {"yellow": Level.YELLOW, "orange": Level.ORANGE, "red": Level.RED}
 _Facts = TypeVar("_Facts")
 
@@ -31,30 +34,19 @@ class PartialAnswerError(Exception):
     """Prometheus (or a proxy before it) said that its answer is not the whole."""
 
 
-class DeadlineSession(requests.Session):
-    """A session whose calls end within a total time, and whose partial answers are failures.
+class NodeBlindError(Exception):
+    """The rules know too little of the node, or two different things."""
 
-    The client hands back only `data.result`, so `warnings` must be read before it does.
-    """
 
-    def __init__(self, deadline_seconds: float) -> None:
-        super().__init__()
-        self._deadline_seconds = deadline_seconds
+class _WholeAnswers(DeadlineSession):
+    """Partial answers are failures: the client hands back only `data.result`, so `warnings` is read before it does."""
 
     def request(self, *arguments: Any, **options: Any) -> requests.Response:
-        """As requests', bounded. Raises requests.Timeout, PartialAnswerError."""
-        end = time.monotonic() + self._deadline_seconds
-        options |= {"timeout": self._deadline_seconds, "stream": True}
         response = super().request(*arguments, **options)
-        body = bytearray()
-        for chunk in response.iter_content(_CHUNK_BYTES):
-            body += chunk
-            if time.monotonic() > end:
-                response.close()
-                raise requests.Timeout(f"no whole answer within {self._deadline_seconds:g} s")
-        response._content = bytes(body)
-        if response.status_code == 200 and (warnings := response.json().get("warnings")):
-            raise PartialAnswerError("; ".join(warnings))
+        if response.status_code == 200 and b'"warnings"' in response.content:
+            answer = response.json()
+            if isinstance(answer, dict) and (warnings := answer.get("warnings")):
+                raise PartialAnswerError("; ".join(map(str, warnings)))
         return response
 
 
@@ -71,24 +63,27 @@ class PrometheusMetrics:
     ) -> None:
         self._speed = speed
         self._client = PrometheusConnect(
-            url=url, headers=dict(headers or {}), retry=Retry(0), session=DeadlineSession(deadline_seconds)
+            url=url.rstrip("/"), headers=dict(headers or {}), retry=Retry(0), session=_WholeAnswers(deadline_seconds)
         )
 
     # --- questions --------------------------------------------------------------------------------------
 
     def memory(self, node: str) -> MemoryFacts | Unknown:
         """The node's memory as recorded by the rules."""
-        return self._answer(lambda: memory_facts(node, self._query(promql.memory_query(node))))
+        return self._answer(lambda: memory_facts(node, self._query(promql.memory_query(node, self._speed))))
 
     def usages(self, node: str) -> Mapping[str, PodUsage] | Unknown:
-        """Pod UID -> usage; pods that only cAdvisor knows stand under `namespace/name`."""
-        return self._answer(lambda: pod_usages(self._query(promql.pod_query(node, self._speed))))
+        """Pod UID -> usage; Unknown(DATA_PARTIAL) when two scrapes do not agree on the pods: wait for the next."""
+        return self._answer(lambda: pod_usages(node, self._query(pod_query(node, self._speed))))
 
     def levels(self) -> Mapping[str, Level] | Unknown:
-        """Level of every node that the rules know."""
+        """Level of every node that the rules know; the higher one where a node has two."""
 
         def read() -> Mapping[str, Level]:
-            return {labels["node"]: Level(int(value)) for labels, value in self._query(promql.LEVELS)}
+            found: dict[str, Level] = {}
+            for labels, value in self._query(promql.LEVELS):
+                found[labels["node"]] = max(Level(int(value)), found.get(labels["node"], Level.GREEN))
+            return found
 
         return self._answer(read)
 
@@ -96,11 +91,8 @@ class PrometheusMetrics:
         """Firing alerts of these names, as RESYNC signals; those without a node are left to their webhook."""
 
         def read() -> Sequence[Signal]:
-            return [
-                _signal(labels)
-                for labels, _ in self._query(promql.firing_query(tuple(alertnames)))
-                if labels.get("node")
-            ]
+            found = self._query(promql.firing_query(alertnames)) if alertnames else []
+            return [_signal(labels) for labels, _ in found if labels.get("node")]
 
         return self._answer(read)
 
@@ -130,14 +122,16 @@ class PrometheusMetrics:
             found = read()
         except PartialAnswerError as error:
             return _unknown(f"a partial answer: {error}", Reason.DATA_PARTIAL)
-        except UnknownPodsError as error:
-            return _unknown(str(error), Reason.DATA_PARTIAL)
+        except PodsDisagreeError as error:
+            return _unknown(str(error), Reason.DATA_PARTIAL, up=True)
+        except (PodsUnknownError, NodeBlindError) as error:
+            return _unknown(str(error), up=True)
         except (
             requests.RequestException,
             PrometheusApiClientException,
             MetricValueConversionError,
             ValueError,
-            KeyError,
+            LookupError,
             TypeError,
         ) as error:
             return _unknown(f"{type(error).__name__}: {str(error)[:300]}")
@@ -145,13 +139,9 @@ class PrometheusMetrics:
         return found
 
 
-def _unknown(why: str, reason: Reason = Reason.DATA_UNKNOWN) -> Unknown:
-    metrics.SOURCE_UP.labels(_SOURCE).set(0)
+def _unknown(why: str, reason: Reason = Reason.DATA_UNKNOWN, *, up: bool = False) -> Unknown:
+    metrics.SOURCE_UP.labels(_SOURCE).set(int(up))
     return Unknown(_SOURCE, why, reason)
-
-
-class UnknownPodsError(Exception):
-    """Two scrapes do not agree on which pods there are, or nothing is known of the node."""
 
 
 def finite(result: Iterable[Mapping[str, Any]]) -> Iterable[Sample]:
@@ -163,7 +153,11 @@ def finite(result: Iterable[Mapping[str, Any]]) -> Iterable[Sample]:
 
 
 def memory_facts(node: str, samples: Iterable[Sample]) -> MemoryFacts:
-    """Facts of `memory_query`'s answer. Raises UnknownPodsError when what decisions need is not there."""
+    """Facts of `memory_query`'s answer.
+
+    Raises NodeBlindError when what decisions need is missing, or there twice: that is two clusters, or replicas that
+    nobody deduplicates, behind one URL, and neither may be taken for the other.
+    """
     recorded: dict[str, float] = {}
     thresholds: dict[str, float] = {}
     slices: dict[str, int] = {}
@@ -173,11 +167,11 @@ def memory_facts(node: str, samples: Iterable[Sample]) -> MemoryFacts:
             thresholds[f"{labels['level']}/{labels['edge']}"] = value
         elif name == "slice":
             slices[labels.get("path", "")] = int(value)
-        else:
-            recorded[name] = value
+        elif recorded.setdefault(name, value) != value:
+            raise NodeBlindError(f"{name} of {node} is there twice: several clusters or replicas behind one URL?")
     needed = ("node:memory_level", "node:memory_total:bytes", "node:memory_available:bytes", "sampled_at")
     if missing := [name for name in needed if name not in recorded]:
-        raise UnknownPodsError(f"{node} is blind: no {missing[0]}")
+        raise NodeBlindError(f"{node} is blind: no {missing[0]}")
     available, beyond = int(recorded["node:memory_available:bytes"]), recorded.get("free_beyond_available")
     return MemoryFacts(
         level=Level(int(recorded["node:memory_level"])),
@@ -191,54 +185,6 @@ def memory_facts(node: str, samples: Iterable[Sample]) -> MemoryFacts:
         thresholds=thresholds,
         system_slices=slices,
     )
-
-
-def pod_usages(samples: Iterable[Sample]) -> dict[str, PodUsage]:
-    """Usages of `pod_query`'s answer, by UID, or by namespace/name for pods that only cAdvisor knows.
-
-    Raises UnknownPodsError when a pod that was there one scrape ago is missing from a set that has not been renewed.
-    """
-    found: dict[str, dict[str, float]] = {}
-    for labels, value in samples:
-        key = labels.get("uid") or f"{labels.get('namespace', '')}/{labels.get('pod', '')}"
-        found.setdefault(key, {})[labels["what"]] = value
-    exported = {key for key, values in found.items() if "working_set" in values}
-    _check_agreement(found, exported)
-    usages = {key: _exporter_usage(found[key]) for key in exported}
-    if exported:
-        return usages
-    return {key: _cadvisor_usage(values) for key, values in found.items() if "cadvisor" in values}
-
-
-def _check_agreement(found: Mapping[str, Mapping[str, float]], exported: set[str]) -> None:
-    previous = {key for key, values in found.items() if "previous" in values}
-    if not previous or not exported:
-        return
-    vanished = previous - exported
-    # Pods come and go; half of them vanishing between two scrapes is a scrape that failed, not a node that emptied.
-    if len(vanished) * 2 > len(previous) and len(vanished) > 1:
-        raise UnknownPodsError(
-            f"two scrapes disagree on the pods of the node: {len(previous)} before, {len(exported)} now"
-        )
-
-
-def _exporter_usage(values: Mapping[str, float]) -> PodUsage:
-    working_set = int(values["working_set"])
-    releasable = int(values.get("anon", working_set) + values.get("shmem", 0))
-    longest = values.get("max")
-    return PodUsage(
-        working_set_bytes=working_set,
-        releasable_bytes=releasable,
-        sampled_at=values.get("sampled_at", 0.0),
-        source="exporter",
-        growth_bytes_per_second=values.get("growth"),
-        working_set_max_bytes=int(longest) if longest is not None else None,
-    )
-
-
-def _cadvisor_usage(values: Mapping[str, float]) -> PodUsage:
-    working_set = int(values["cadvisor"])
-    return PodUsage(working_set, working_set, values.get("cadvisor_at", 0.0), source="cadvisor")
 
 
 def _signal(labels: Mapping[str, str]) -> Signal:

@@ -4,9 +4,12 @@ Windows are those of production, divided by `speed` in drills, as the rules are.
 """
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 SCRAPE_SECONDS = 5.0
+"""How often our exporter is scraped."""
+CADVISOR_SCRAPE_SECONDS = 15.0
 RECORDED = (
     "node:memory_total:bytes",
     "node:memory_available:bytes",
@@ -16,8 +19,9 @@ RECORDED = (
     "node:memory_stall_full:ratio",
     "node:memory_threshold:ratio",
 )
-_SAMPLED = ("memory_exporter_node_memory_available_bytes", "node_memory_MemAvailable_bytes")
 LEVELS = "node:memory_level"
+_SCRAPED_POD = "namespace_pod:node_exporter_node:info"
+"""Recorded by the rules where node-exporter's series name only the pod that was scraped."""
 NOW = "time()"
 
 
@@ -26,49 +30,77 @@ def quoted(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def window(seconds: float, speed: float) -> str:
-    """A range of so many seconds at production pace."""
-    return f"[{max(1, round(seconds * 1000 / speed))}ms]"
+def duration(seconds: float, speed: float) -> str:
+    """So many seconds at production pace, as PromQL writes durations."""
+    return f"{max(1, round(seconds * 1000 / speed))}ms"
 
 
-def memory_query(node: str) -> str:
+def memory_query(node: str, speed: float = 1.0) -> str:
     """Everything recorded of a node, its free memory, its system slices, and when its raw samples were taken."""
     name = quoted(node)
     recorded = f'{{__name__=~"{"|".join(RECORDED)}",node={name}}}'
-    sampled = " or ".join(f"timestamp({metric}{{node={name}}})" for metric in _SAMPLED)
     parts = {
         # From one scrape, for recorded values are a little older than raw ones.
-        "free_beyond_available": f"max by (node) (memory_exporter_node_memory_free_bytes{{node={name}}}"
-        f" - on (node) memory_exporter_node_memory_available_bytes{{node={name}}})",
-        "sampled_at": f"max by (node) ({sampled})",
+        "free_beyond_available": f"max by (node) (memory_exporter_node_memory_free_bytes{{node={name}}})"
+        f" - on (node) max by (node) (memory_exporter_node_memory_available_bytes{{node={name}}})",
+        "sampled_at": _sampled_at(node, speed),
         "slice": f'max by (path) (cgroup_memory_anon_bytes{{level="system",node={name}}})',
     }
     return " or ".join([recorded, *_named(parts)])
 
 
-def pod_query(node: str, speed: float = 1.0) -> str:
+def _sampled_at(node: str, speed: float) -> str:
+    """Time of the newest raw sample within the bridge of the rules: our exporter's, else node-exporter's.
+
+    node-exporter is found as the rules find it: by a `node` label, by the node's name in `instance`, or by the pod
+    that was scraped.
+    """
+    name = quoted(node)
+    # Within 20 s, as the rules bridge: an exporter that has just missed a scrape does not make its node blind.
+    window = f"[{duration(20, speed)}:{duration(SCRAPE_SECONDS / 2, speed)}]"
+    metric = "node_memory_MemAvailable_bytes"
+    instance = quoted(f"{re.escape(node)}(:[0-9]+)?")
+    ours = f"timestamp(memory_exporter_node_memory_available_bytes{{node={name}}})"
+    theirs = (
+        f"timestamp({metric}{{node={name}}})",
+        f'timestamp({metric}{{node="",instance=~{instance}}})',
+        f'(timestamp({metric}{{node=""}}) and on (namespace, pod) {_SCRAPED_POD}{{node={name}}})',
+    )
+    return " or ".join(f"max(max_over_time(({expression}){window}))" for expression in (ours, " or ".join(theirs)))
+
+
+def pod_query(
+    node: str,
+    speed: float = 1.0,
+    *,
+    scrape_seconds: float = SCRAPE_SECONDS,
+    cadvisor_scrape_seconds: float = CADVISOR_SCRAPE_SECONDS,
+) -> str:
     """All pods of one node in one query, each value labelled `what`.
 
-    From our exporter by `uid`; from cAdvisor by namespace and pod, containers deduplicated before they are summed.
-    `previous` is the set of pods one scrape ago: two answers must agree on it before anybody is ranked.
+    From our exporter by `uid`; from cAdvisor one row per container cgroup (`id` holds the pod's UID), for only the
+    newest of several may be counted; `info` gives the UIDs where the ids were dropped. The `previous` parts are the
+    sets one scrape ago: two scrapes must agree on the pods before anybody is ranked.
     """
     name = quoted(node)
     pods = f'level="pod",node={name}'
-    bridge, growth, longest = (window(seconds, speed) for seconds in (20, 120, 600))
-    offset = f"{round(SCRAPE_SECONDS * 2000 / speed)}ms"
     working_set = f"cgroup_memory_working_set_bytes{{{pods}}}"
-    container = f'container!="",container!="POD",node={name}'
-    once = "max by (namespace, pod, container)"
+    growth, longest = duration(max(120, 4 * scrape_seconds), speed), duration(600, speed)
+    container = f'container_memory_working_set_bytes{{container!="",container!="POD",node={name}}}'
+    by_cgroup = "max by (namespace, pod, container, id)"
     parts = {
         "working_set": f"max by (uid) ({working_set})",
         "anon": f"max by (uid) (cgroup_memory_anon_bytes{{{pods}}})",
         "shmem": f"max by (uid) (cgroup_memory_shmem_bytes{{{pods}}})",
-        "growth": f"max by (uid) (deriv({working_set[:-1]}}}{growth}))",
-        "max": f"max by (uid) (max_over_time({working_set}{longest}))",
+        "growth": f"max by (uid) (deriv({working_set}[{growth}]))",
+        "max": f"max by (uid) (max_over_time({working_set}[{longest}]))",
         "sampled_at": f"max by (uid) (timestamp({working_set}))",
-        "previous": f"max by (uid) (last_over_time({working_set}{bridge} offset {offset}))",
-        "cadvisor": f"sum by (namespace, pod) ({once} (container_memory_working_set_bytes{{{container}}}))",
-        "cadvisor_at": f"min by (namespace, pod) (timestamp(container_memory_working_set_bytes{{{container}}}))",
+        "previous": f"max by (uid) ({working_set} offset {duration(scrape_seconds, speed)})",
+        "exported": f'max by (node) (memory_exporter_cgroups{{level="pod",node={name}}})',
+        "cadvisor": f"{by_cgroup} ({container})",
+        "cadvisor_at": f"{by_cgroup} (timestamp({container}))",
+        "cadvisor_previous": f"{by_cgroup} ({container} offset {duration(cadvisor_scrape_seconds, speed)})",
+        "info": f"max by (namespace, pod, uid) (kube_pod_info{{node={name}}})",
     }
     return " or ".join(_named(parts))
 
@@ -78,7 +110,7 @@ def _named(parts: Mapping[str, str]) -> list[str]:
     return [f'label_replace({text}, "what", "{what}", "", "")' for what, text in parts.items()]
 
 
-def firing_query(alertnames: tuple[str, ...]) -> str:
+def firing_query(alertnames: Sequence[str]) -> str:
     """Firing alerts of these names."""
-    names = "|".join(alertnames)
+    names = "|".join(re.escape(name) for name in alertnames)
     return f'ALERTS{{alertstate="firing",alertname=~{quoted(names)}}}'

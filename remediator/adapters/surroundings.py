@@ -1,6 +1,6 @@
 """What surrounds a node's pods in their namespaces: owners, budgets, services. From API objects to facts; pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,9 +13,8 @@ _SERVICE_NAME = "kubernetes.io/service-name"
 
 @dataclass(slots=True)
 class Namespace:
-    """The objects of one namespace that bear on evictions."""
+    """The objects of one namespace that bear on evictions; a list that nobody needed is empty."""
 
-    name: str
     pods: list[Json] = field(default_factory=list)
     replica_sets: list[Json] = field(default_factory=list)
     deployments: list[Json] = field(default_factory=list)
@@ -24,6 +23,47 @@ class Namespace:
     budgets: list[Json] = field(default_factory=list)
     services: list[Json] = field(default_factory=list)
     endpoint_slices: list[Json] = field(default_factory=list)
+
+
+_NEVER_LEAVE = ("DaemonSet", "Node")
+"""Pods of these controllers are neither evicted nor drained: nothing that surrounds them matters."""
+_ALWAYS = ("pods", "budgets", "services", "endpoint_slices")
+_OWNERS = {"ReplicaSet": ("replica_sets", "deployments"), "StatefulSet": ("stateful_sets",), "Job": ("jobs",)}
+
+
+def parts_needed(pods: Iterable[Json]) -> Iterator[tuple[str, str]]:
+    """(namespace, list of it) that decisions about these pods look at."""
+    for pod in pods:
+        kind = (controller_of(pod) or {}).get("kind", "")
+        if kind not in _NEVER_LEAVE:
+            for part in (*_ALWAYS, *_OWNERS.get(kind, ())):
+                yield pod["metadata"]["namespace"], part
+
+
+_KEPT: Mapping[str, tuple[str, ...]] = {
+    "metadata": (
+        *("name", "namespace", "uid", "labels", "annotations", "ownerReferences"),
+        *("creationTimestamp", "deletionTimestamp"),
+    ),
+    "spec": (*("nodeName", "selector", "replicas", "parallelism", "backoffLimit", "unhealthyPodEvictionPolicy"),),
+    "status": (
+        *("phase", "conditions", "containerStatuses"),
+        *("disruptionsAllowed", "desiredHealthy", "currentHealthy"),
+    ),
+}
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def slim(obj: Json) -> Json:
+    """The object without what nobody here reads: pod templates and managed fields are most of its weight."""
+    kept: Json = {"endpoints": obj["endpoints"]} if obj.get("endpoints") else {}
+    for part, names in _KEPT.items():
+        found = obj.get(part) or {}
+        kept[part] = {name: found[name] for name in names if name in found}
+    annotations = kept["metadata"].get("annotations")
+    if annotations and _LAST_APPLIED in annotations:
+        kept["metadata"]["annotations"] = {k: v for k, v in annotations.items() if k != _LAST_APPLIED}
+    return kept
 
 
 def controller_of(obj: Json) -> Json | None:
@@ -68,9 +108,10 @@ def _workload(ref: WorkloadRef, pods: list[Json], namespace: Namespace) -> Workl
     top = _named(_objects(namespace, ref.kind), ref.name)
     selecting = _selecting(namespace, ref, top, living)
     spec = (top or {}).get("spec") or {}
+    desired = spec.get("replicas", spec.get("parallelism"))
     return WorkloadFacts(
         ref=ref,
-        desired_replicas=int(spec.get("replicas", spec.get("parallelism", len(living)))),
+        desired_replicas=int(desired) if desired is not None else len(living),
         ready_replicas=sum(place.ready for place in places),
         startup_seconds=startup_seconds(living),
         selector=selecting,
@@ -108,15 +149,18 @@ def _selecting(namespace: Namespace, ref: WorkloadRef, top: Json | None, pods: l
     return labels
 
 
-def budgets(namespaces: Mapping[str, Namespace], uids: frozenset[str]) -> tuple[BudgetFacts, ...]:
+def budgets(namespaces: Mapping[str, Namespace], pods: Sequence[Json]) -> tuple[BudgetFacts, ...]:
     """Budgets that match at least one of the pods."""
+    here: dict[str, list[Json]] = {}
+    for pod in pods:
+        here.setdefault(pod["metadata"]["namespace"], []).append(pod["metadata"])
     found = []
-    for namespace in namespaces.values():
+    for name, namespace in namespaces.items():
         for budget in namespace.budgets:
             selector = budget["spec"].get("selector")
-            matching = {p["metadata"]["uid"] for p in namespace.pods if selects(selector, p["metadata"].get("labels"))}
-            if matching & uids:
-                found.append(_budget(budget, frozenset(matching & uids)))
+            uids = frozenset(pod["uid"] for pod in here.get(name, ()) if selects(selector, pod.get("labels")))
+            if uids:
+                found.append(_budget(budget, uids))
     return tuple(found)
 
 
@@ -136,13 +180,13 @@ def _budget(budget: Json, uids: frozenset[str]) -> BudgetFacts:
 def services(namespaces: Mapping[str, Namespace]) -> tuple[ServiceFacts, ...]:
     """Services with a selector, and which pods are ready behind them."""
     found = []
-    for namespace in namespaces.values():
+    for home, namespace in namespaces.items():
         ready = _ready_by_service(namespace.endpoint_slices)
         for service in namespace.services:
             name, selector = service["metadata"]["name"], service["spec"].get("selector") or {}
             if selector:
                 uids = ready.get(name, frozenset())
-                found.append(ServiceFacts(namespace.name, name, selector, len(uids), uids))
+                found.append(ServiceFacts(home, name, selector, len(uids), uids))
     return tuple(found)
 
 
