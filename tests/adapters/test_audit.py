@@ -1,0 +1,41 @@
+"""The audit file: every line kept, or nothing may be done."""
+
+import json
+
+import pytest
+
+from remediator.adapters.audit import JsonLinesAudit
+from remediator.core.fences import AuditUnavailableError
+
+
+def lines(directory) -> list[dict]:
+    files = sorted(directory.glob("audit-*"), reverse=True)
+    return [json.loads(line) for path in files for line in path.read_text().splitlines()]
+
+
+def test_each_record_is_one_line_with_its_time(tmp_path):
+    """JSON lines, stamped, in order."""
+    audit = JsonLinesAudit(tmp_path, "replica-0")
+    for number in range(3):
+        audit.write({"kind": "intent", "number": number})
+    audit.close()
+    assert [line["number"] for line in lines(tmp_path)] == [0, 1, 2]
+    assert all("@timestamp" in line for line in lines(tmp_path))
+
+
+def test_a_full_file_is_rotated_and_nothing_is_lost(tmp_path):
+    """Rotation by size keeps the lines in numbered files."""
+    audit = JsonLinesAudit(tmp_path, "r", max_bytes=300, max_files=20)
+    for number in range(12):
+        audit.write({"kind": "decision", "number": number})
+    audit.close()
+    assert sorted(line["number"] for line in lines(tmp_path)) == list(range(12))
+    assert len(list(tmp_path.glob("audit-*"))) > 1
+
+
+def test_a_line_that_cannot_be_kept_is_an_error(tmp_path):
+    """Where the directory cannot be made, writing raises: an act without its intent line is not allowed."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(AuditUnavailableError):
+        JsonLinesAudit(tmp_path / "file", "r").write({"kind": "intent"})
+    assert JsonLinesAudit(tmp_path / "file", "r").ready()
