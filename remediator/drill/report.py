@@ -51,7 +51,21 @@ def compile_report(scenario: Scenario, speed: float, chronicle: Chronicle) -> di
         "webhooks_received": chronicle.webhooks_received,
         "kubelet_order": _kubelet_order(chronicle.kubelet_order, sum(pod["bytes"] for pod in evicted)),
         "ranking": ranking,
+        "nodes": {node: _node(scenario, chronicle, node, evicted) for node in scenario.node_names},
         "phases": [{"at": at, "node": node, "phase": phase} for at, node, phase in chronicle.phases],
+    }
+
+
+def _node(scenario: Scenario, chronicle: Chronicle, node: str, evicted: list[Json]) -> Json:
+    """The figures of one node, for stories in which more than the focus is in trouble."""
+    red_at = _reached(chronicle, node, _LEVELS["red_at"])
+    return {
+        "red_at": red_at,
+        "peak_used_ratio": _peak(chronicle, node),
+        "evicted": sum(pod["node"] == node for pod in evicted),
+        "cordoned_at": _first(chronicle, "cordoned", node),
+        "uncordoned_at": _first(chronicle, "uncordoned", node),
+        "seconds_red_to_safe": _red_to_safe(chronicle, node, red_at, _safe(scenario)),
     }
 
 

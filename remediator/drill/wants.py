@@ -84,6 +84,9 @@ def _compare(want: WantSpec, seen: Any) -> tuple[str, bool]:
         return f"at most {want.at_most:g}", number and seen <= want.at_most
     if want.at_least is not None:
         return f"at least {want.at_least:g}", number and seen >= want.at_least
+    if want.members is not None:
+        same = isinstance(seen, list) and sorted(map(str, seen)) == sorted(map(str, want.members))
+        return f"in any order: {_plain(list(want.members))}", same
     if want.descending:
         return "in descending order", isinstance(seen, list) and seen == sorted(seen, reverse=True)
     return _plain(want.equals), bool(seen == want.equals)
