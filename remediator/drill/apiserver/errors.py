@@ -1,5 +1,6 @@
 """Failures as a real API server words them: `Status` objects with reason, details and causes."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from remediator.drill.apiserver.resources import Json, ResourceType
@@ -71,6 +72,15 @@ def modified(resource: ResourceType, name: str) -> ApiError:
     return ApiError(409, message, "Conflict", _details(resource, name))
 
 
+def uid_differs(resource: ResourceType, name: str, given: str, found: str) -> ApiError:
+    """An update of an object that was deleted and made again."""
+    message = (
+        f'Operation cannot be fulfilled on {resource.group_resource} "{name}": StorageError: invalid object, Code: 4, '
+        f"AdditionalErrorMsg: Precondition failed: UID in precondition: {given}, UID in object meta: {found}"
+    )
+    return ApiError(409, message, "Conflict", _details(resource, name))
+
+
 def uid_mismatch(resource: ResourceType, name: str, wanted: str, found: str) -> ApiError:
     """A UID precondition that names another object."""
     message = (
@@ -128,6 +138,41 @@ def unauthorized() -> ApiError:
     return ApiError(401, "Unauthorized", "Unauthorized")
 
 
-def too_old(version: int) -> ApiError:
+def too_old(version: int, oldest: int) -> ApiError:
     """A watch from before what is remembered."""
-    return ApiError(410, f"too old resource version: {version}", "Expired")
+    return ApiError(410, f"too old resource version: {version} ({oldest})", "Expired")
+
+
+def continue_too_old() -> ApiError:
+    """A page of a list whose version is no longer remembered."""
+    message = (
+        "The provided continue parameter is too old to display a consistent list result. "
+        "You must start a new list without the continue parameter."
+    )
+    return ApiError(410, message, "Expired")
+
+
+def too_new(version: int, current: int) -> ApiError:
+    """A resourceVersion that has not been reached."""
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    message = f"Too large resource version: {version}, current: {current}"
+    details = {"causes": [cause], "retryAfterSeconds": 1}
+    return ApiError(504, message, "Timeout", details, headers={"Retry-After": "1"})
+
+
+def method_not_allowed() -> ApiError:
+    """The resource does not do that."""
+    return ApiError(405, "the server does not allow this method on the requested resource", "MethodNotAllowed", {})
+
+
+def unsupported_media_type(accepted: Iterable[str]) -> ApiError:
+    """A body in a form that this resource does not take."""
+    message = "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted)
+    return ApiError(415, message, "UnsupportedMediaType", {})
+
+
+def forbidden(resource: ResourceType, name: str, why: str) -> ApiError:
+    """Refused, whoever asks."""
+    return ApiError(
+        403, f'{resource.group_resource} "{name}" is forbidden: {why}', "Forbidden", _details(resource, name)
+    )

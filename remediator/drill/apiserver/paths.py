@@ -1,14 +1,14 @@
 """From a request's path and query to what is asked for. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from remediator.drill.apiserver.access import Attributes
 from remediator.drill.apiserver.errors import bad_request, no_such_path
 from remediator.drill.apiserver.resources import Json, Registry, ResourceType
 from remediator.drill.apiserver.selectors import (
+    FieldRequirement,
     LabelTest,
-    fields_match,
     parse_field_selector,
     parse_label_selector,
 )
@@ -17,18 +17,25 @@ from remediator.drill.apiserver.selectors import (
 FIELD_SELECTORS: Mapping[str, tuple[str, ...]] = {
     "Pod": ("spec.nodeName", "status.phase", "spec.schedulerName", "spec.restartPolicy", "status.podIP"),
     "Node": ("spec.unschedulable",),
+    "Namespace": ("status.phase",),
+    "Service": ("spec.clusterIP", "spec.type"),
     "Job": ("status.successful",),
     "Event": (
         "involvedObject.kind",
         "involvedObject.namespace",
         "involvedObject.name",
         "involvedObject.uid",
+        "involvedObject.apiVersion",
+        "involvedObject.resourceVersion",
+        "involvedObject.fieldPath",
         "reason",
         "type",
         "reportingComponent",
         "source",
     ),
 }
+# Where a field that a selector names is not where the object keeps it.
+_KEPT_AT = {"source": "source.component"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,9 @@ class Selection:
 
     target: Target
     labels: LabelTest
-    fields: Mapping[str, tuple[str, bool]]
+    fields: tuple[FieldRequirement, ...]
+    narrowed: bool = False
+    """By labels or fields: such a list does not know how many remain."""
 
     def takes(self, obj: Json) -> bool:
         """True when the object is one of them."""
@@ -82,24 +91,39 @@ class Selection:
             (self.target.namespace is None or metadata.get("namespace") == self.target.namespace)
             and (not self.target.name or metadata["name"] == self.target.name)
             and self.labels(metadata.get("labels") or {})
-            and fields_match(obj, self.fields)
+            and all(wanted.holds(obj) for wanted in self.fields)
         )
 
     @property
     def node(self) -> str | None:
         """The node whose pods are asked for, if that is what is asked."""
-        value, equal = self.fields.get("spec.nodeName", ("", False))
-        return value if equal and self.target.resource.kind == "Pod" else None
+        return self._must_be("spec.nodeName") if self.target.resource.kind == "Pod" else None
+
+    @property
+    def name(self) -> str:
+        """The one name that is asked for: authorization looks at it as if it stood in the path."""
+        return self.target.name or self._must_be("metadata.name") or ""
+
+    def _must_be(self, path: str) -> str | None:
+        return next((wanted.value for wanted in self.fields if wanted.path == path and wanted.equal), None)
 
 
 def selection(target: Target, query: Mapping[str, str]) -> Selection:
     """From labelSelector and fieldSelector; raises 400."""
-    kind = target.resource.kind
-    known = ("metadata.name", "metadata.namespace", *FIELD_SELECTORS.get(kind, ()))
-    fields: Mapping[str, tuple[str, bool]] = {}
-    if text := query.get("fieldSelector"):
-        fields = parse_field_selector(text, lambda path: path in known)
-    return Selection(target, parse_label_selector(query.get("labelSelector", "")), fields)
+    known = ("metadata.name", "metadata.namespace", *FIELD_SELECTORS.get(target.resource.kind, ()))
+    labels, fields = query.get("labelSelector", ""), query.get("fieldSelector", "")
+    parsed = tuple(
+        replace(wanted, path=_KEPT_AT.get(wanted.path, wanted.path))
+        for wanted in parse_field_selector(_old_names(target, fields), lambda path: path in known)
+    )
+    return Selection(target, parse_label_selector(labels), parsed, bool(labels or fields))
+
+
+def _old_names(target: Target, fields: str) -> str:
+    """events.k8s.io calls `regarding` what core events call `involvedObject`."""
+    if target.resource.group != "events.k8s.io":
+        return fields
+    return fields.replace("regarding.", "involvedObject.").replace("reportingController", "reportingComponent")
 
 
 def number(query: Mapping[str, str], key: str, default: int) -> int:

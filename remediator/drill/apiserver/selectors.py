@@ -2,17 +2,17 @@
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from remediator.drill.apiserver.errors import ApiError, bad_request
+from remediator.drill.apiserver.errors import bad_request
 from remediator.drill.apiserver.resources import Json
 
 LabelTest = Callable[[Mapping[str, str]], bool]
-FieldTest = Callable[[Json], bool]
 
 _SPLIT = re.compile(r",(?![^(]*\))")
-_SET = re.compile(r"^(?P<key>\S+)\s+(?P<op>in|notin)\s+\((?P<values>[^)]*)\)$")
-_EQUAL = re.compile(r"^(?P<key>[^=!\s]+)\s*(?P<op>==|=|!=)\s*(?P<value>\S*)$")
+_SET = re.compile(r"^(?P<key>[^\s()=!,]+)\s+(?P<op>in|notin)\s*\((?P<values>[^)]*)\)$")
+_EQUAL = re.compile(r"^(?P<key>[^=!\s()]+)\s*(?P<op>==|=|!=)\s*(?P<value>[^=!\s()]*)$")
 _KEY = re.compile(r"^(?P<no>!?)\s*(?P<key>[A-Za-z0-9][\w./-]*)$")
 
 
@@ -61,17 +61,30 @@ def _expression(expression: Json, labels: Mapping[str, str]) -> bool:
     return tests[expression["operator"]]
 
 
-def parse_field_selector(text: str, supported: Callable[[str], bool]) -> dict[str, tuple[str, bool]]:
-    """`spec.nodeName=n1,status.phase!=Failed` -> {path: (value, equal?)}; raises a 400 ApiError."""
-    wanted: dict[str, tuple[str, bool]] = {}
-    for part in text.split(","):
-        found = _EQUAL.match(part.strip())
+@dataclass(frozen=True, slots=True)
+class FieldRequirement:
+    """`path=value`, or with `equal` False `path!=value`."""
+
+    path: str
+    value: str
+    equal: bool
+
+    def holds(self, obj: Json) -> bool:
+        """True for an object whose field has, or has not, the value."""
+        return (field(obj, self.path) == self.value) is self.equal
+
+
+def parse_field_selector(text: str, supported: Callable[[str], bool]) -> tuple[FieldRequirement, ...]:
+    """`spec.nodeName=n1,status.phase!=Failed` -> what must hold, all of it; raises a 400 ApiError."""
+    wanted = []
+    for part in (part.strip() for part in text.split(",") if part.strip()):
+        found = _EQUAL.match(part)
         if found is None:
-            raise ApiError(400, f"invalid selector: '{part}'; can't understand '{part}'", "BadRequest")
+            raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
         if not supported(found["key"]):
             raise bad_request(f"field label not supported: {found['key']}")
-        wanted[found["key"]] = (found["value"], found["op"] != "!=")
-    return wanted
+        wanted.append(FieldRequirement(found["key"], found["value"], found["op"] != "!="))
+    return tuple(wanted)
 
 
 def field(obj: Json, path: str) -> str:
@@ -79,9 +92,4 @@ def field(obj: Json, path: str) -> str:
     value: Any = obj
     for step in path.split("."):
         value = value.get(step) if isinstance(value, dict) else None
-    return str(value).lower() if isinstance(value, bool) else str(value or "")
-
-
-def fields_match(obj: Json, wanted: Mapping[str, tuple[str, bool]]) -> bool:
-    """True when every field has, or has not, its value."""
-    return all((field(obj, path) == value) is equal for path, (value, equal) in wanted.items())
+    return str(value).lower() if isinstance(value, bool) else str("" if value is None else value)

@@ -10,14 +10,15 @@ import json
 import uuid
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
-from remediator.drill.apiserver.errors import already_exists, modified, not_found, too_old
+from remediator.drill.apiserver.errors import already_exists, modified, not_found, too_old, uid_differs
 from remediator.drill.apiserver.resources import Json, Registry, ResourceType
 
-Change = tuple[int, str, str, Json]
-"""resourceVersion, ADDED | MODIFIED | DELETED, kind, object."""
 _HISTORY = 20_000
+_ENCODED = 20_000
 _WITHOUT_GENERATION = ("Node", "Namespace", "Service", "Event", "ConfigMap", "ServiceAccount", "Lease")
 
 
@@ -26,18 +27,33 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-class Store:
-    """All objects of the cluster."""
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change, as watches tell it: `type` is ADDED, MODIFIED or DELETED, `old` the object before it."""
 
-    def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    version: int
+    type: str
+    kind: str
+    obj: Json
+    old: Json | None
+
+
+_Listener = TypeVar("_Listener")
+
+
+class Store:
+    """All objects of the cluster; watches can begin at any of the last `history` changes."""
+
+    def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC), *, history: int = _HISTORY) -> None:
         self.resources = Registry()
         self.clock = clock
         self._objects: dict[str, dict[tuple[str, str], Json]] = defaultdict(dict)
         self._pods_by_node: dict[str, dict[tuple[str, str], Json]] = defaultdict(dict)
-        self._bytes: dict[tuple[str, str], bytes] = {}
+        self._bytes: dict[tuple[str, ...], bytes] = {}
         self._version = 100
-        self._history: deque[Change] = deque(maxlen=_HISTORY)
+        self._history: deque[Change] = deque(maxlen=history)
         self._subscribers: list[Callable[[str, str, Json], None]] = []
+        self._followers: list[Callable[[Change], None]] = []
 
     # --- reading ----------------------------------------------------------------------------------------
 
@@ -73,18 +89,23 @@ class Store:
         version = _version_of(obj)
         found = self._bytes.get(version)
         if found is None:
+            if len(self._bytes) >= _ENCODED:
+                self._bytes.pop(next(iter(self._bytes)))
             bare = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
             found = self._bytes[version] = json.dumps(bare, separators=(",", ":")).encode()
         return found
 
     # --- writing ----------------------------------------------------------------------------------------
 
-    def create(self, kind: str, obj: Json) -> Json:
-        """Add an object; sets uid, resourceVersion, creationTimestamp, generation. AlreadyExists (409)."""
+    def create(self, kind: str, obj: Json, *, dry_run: bool = False) -> Json:
+        """Add an object; sets uid, resourceVersion, creationTimestamp, generation. AlreadyExists (409).
+
+        A dry run answers alike and changes nothing.
+        """
         resource = self.resources.of_kind(kind)
         obj = copy.deepcopy(obj)
         metadata = obj.setdefault("metadata", {})
-        if "name" not in metadata and "generateName" in metadata:
+        if not metadata.get("name") and metadata.get("generateName"):
             metadata["name"] = metadata["generateName"] + uuid.uuid4().hex[:5]
         if self.find(kind, metadata.get("namespace"), metadata["name"]) is not None:
             raise already_exists(resource, metadata["name"])
@@ -92,7 +113,8 @@ class Store:
         metadata["creationTimestamp"] = timestamp(self.clock())
         if kind not in _WITHOUT_GENERATION:
             metadata["generation"] = 1
-        return self._put("ADDED", resource, _headed(resource, obj))
+        made = _headed(resource, obj)
+        return made if dry_run else self._put("ADDED", resource, made)
 
     def load(self, kind: str, obj: Json) -> Json:
         """Put an object in as it is, uid, version and times included: restoring what was saved."""
@@ -100,24 +122,27 @@ class Store:
         self._version = max(self._version, int(obj["metadata"].get("resourceVersion", 0)))
         return self._put("ADDED", resource, _headed(resource, obj), keep_version=True)
 
-    def update(self, kind: str, obj: Json, *, subresource: str = "") -> Json:
+    def update(self, kind: str, obj: Json, *, subresource: str = "", dry_run: bool = False) -> Json:
         """Replace an object; identity is kept.
 
-        A stale metadata.resourceVersion is a Conflict (409); with subresource "status" only the status
-        changes, without one the status is kept for kinds that have that subresource.
+        A stale metadata.resourceVersion or another's metadata.uid is a Conflict (409); with subresource
+        "status" only the status changes, without one the status is kept for kinds that have that subresource.
+        A dry run answers alike and changes nothing.
         """
         resource = self.resources.of_kind(kind)
         obj = copy.deepcopy(obj)
-        old = self.get(kind, obj["metadata"].get("namespace"), obj["metadata"]["name"])
-        given = obj["metadata"].get("resourceVersion")
-        if given and given != old["metadata"]["resourceVersion"]:
-            raise modified(resource, obj["metadata"]["name"])
+        metadata = obj["metadata"]
+        old = self.get(kind, metadata.get("namespace"), metadata["name"])
+        if (uid := metadata.get("uid")) and uid != old["metadata"].get("uid"):
+            raise uid_differs(resource, metadata["name"], uid, old["metadata"].get("uid", ""))
+        if (given := metadata.get("resourceVersion")) and given != old["metadata"]["resourceVersion"]:
+            raise modified(resource, metadata["name"])
         merged = _merged(resource, old, obj, subresource)
         if old == merged:
             return old
         if merged.get("spec") != old.get("spec") and "generation" in old["metadata"]:
             merged["metadata"]["generation"] = old["metadata"]["generation"] + 1
-        return self._put("MODIFIED", resource, merged)
+        return merged if dry_run else self._put("MODIFIED", resource, merged)
 
     def delete(self, kind: str, namespace: str | None, name: str) -> Json:
         """Remove an object at once; NotFound (404)."""
@@ -126,17 +151,20 @@ class Store:
         self._objects[kind].pop((namespace or "", name))
         self._forget(old)
         self._number(gone)
-        self._tell("DELETED", kind, gone)
+        self._tell("DELETED", kind, gone, old)
         return gone
 
     def mark_deleted(self, kind: str, namespace: str | None, name: str, grace_seconds: int | None) -> Json:
         """Set deletionTimestamp (and the grace period, where there is one); a shorter period wins."""
         old = self.get(kind, namespace, name)
         metadata = dict(old["metadata"])
-        grace = grace_seconds or 0
-        if "deletionTimestamp" in metadata and metadata.get("deletionGracePeriodSeconds", 0) <= grace:
-            return old
-        metadata["deletionTimestamp"] = timestamp(self.clock() + timedelta(seconds=grace))
+        grace, asked_at = grace_seconds or 0, self.clock()
+        if "deletionTimestamp" in metadata:
+            before = metadata.get("deletionGracePeriodSeconds", 0)
+            if before <= grace:
+                return old
+            asked_at = datetime.fromisoformat(metadata["deletionTimestamp"]) - timedelta(seconds=before)
+        metadata["deletionTimestamp"] = timestamp(asked_at + timedelta(seconds=grace))
         if grace_seconds is not None:
             metadata["deletionGracePeriodSeconds"] = grace_seconds
         if "generation" in metadata:
@@ -147,14 +175,22 @@ class Store:
 
     def subscribe(self, callback: Callable[[str, str, Json], None]) -> Callable[[], None]:
         """Call back with (type, kind, object) after each change; returns how to stop it."""
-        self._subscribers.append(callback)
-        return lambda: self._subscribers.remove(callback)
+        return _join(self._subscribers, callback)
+
+    def follow(self, callback: Callable[[Change], None]) -> Callable[[], None]:
+        """As `subscribe`, with the version and the object before the change: what a watch needs."""
+        return _join(self._followers, callback)
+
+    def remembers(self, version: int) -> bool:
+        """Whether every change after a resourceVersion is still known."""
+        forgets = len(self._history) == self._history.maxlen
+        return not forgets or version >= self._history[0].version - 1
 
     def changes_since(self, version: int) -> Iterable[Change]:
         """Remembered changes after a resourceVersion; raises 410 when older than the memory."""
-        if self._history and version < self._history[0][0] - 1 and len(self._history) == _HISTORY:
-            raise too_old(version)
-        return [change for change in self._history if change[0] > version]
+        if not self.remembers(version):
+            raise too_old(version, self._history[0].version - 1)
+        return [change for change in self._history if change.version > version]
 
     def _put(self, change: str, resource: ResourceType, obj: Json, *, keep_version: bool = False) -> Json:
         metadata = obj["metadata"]
@@ -166,7 +202,7 @@ class Store:
         self._objects[resource.kind][key] = obj
         if resource.kind == "Pod" and (node := obj.get("spec", {}).get("nodeName")):
             self._pods_by_node[node][key] = obj
-        self._tell(change, resource.kind, obj)
+        self._tell(change, resource.kind, obj, old)
         return obj
 
     def _number(self, obj: Json) -> None:
@@ -179,14 +215,23 @@ class Store:
         if old["kind"] == "Pod" and (node := old["spec"].get("nodeName")):
             self._pods_by_node[node].pop((metadata["namespace"], metadata["name"]), None)
 
-    def _tell(self, change: str, kind: str, obj: Json) -> None:
-        self._history.append((self._version, change, kind, obj))
+    def _tell(self, change: str, kind: str, obj: Json, old: Json | None) -> None:
+        told = Change(self._version, change, kind, obj, old)
+        self._history.append(told)
+        for follower in tuple(self._followers):
+            follower(told)
         for subscriber in tuple(self._subscribers):
             subscriber(change, kind, obj)
 
 
-def _version_of(obj: Json) -> tuple[str, str]:
-    return obj["metadata"].get("uid", ""), obj["metadata"]["resourceVersion"]
+def _join(listeners: list[_Listener], listener: _Listener) -> Callable[[], None]:
+    listeners.append(listener)
+    return lambda: listeners.remove(listener)
+
+
+def _version_of(obj: Json) -> tuple[str, ...]:
+    metadata = obj["metadata"]
+    return obj["kind"], metadata.get("namespace") or "", metadata["name"], metadata["resourceVersion"]
 
 
 def _headed(resource: ResourceType, obj: Json) -> Json:
