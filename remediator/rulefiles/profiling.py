@@ -10,7 +10,12 @@ from remediator.rulefiles.options import PROFILES, Profile, RuleOptions
 from remediator.rulefiles.promql import map_durations, rename
 
 _SHIPPED = PROFILES["graded"]
-_OF_THE_MEASURE = ("node:memory_threshold:ratio", "node:memory_held:ratio", "node:memory_level")
+_OF_THE_MEASURE = (
+    "node:memory_threshold:ratio",
+    "node:memory_reached:ratio",
+    "node:memory_peak:ratio",
+    "node:memory_level",
+)
 _ARC = (
     "{ratio:g} * (\n"
     "  max by (node) (last_over_time(memory_exporter_node_arc_bytes[20s]))\n"
@@ -28,13 +33,8 @@ def profiled(rule: dict[str, Any], options: RuleOptions) -> dict[str, Any]:
             expression = f"vector({options.limits()[labels['level']][labels['edge']]:g})"
         case "memory_pressure:threshold:rate":
             expression = _rate(expression, labels["signal"], options)
-        case "node:memory_held:ratio":
-            expression = _held(expression, labels["level"], profile)
-        case "node:memory_level":
-            expression = expression.replace(
-                f"{_SHIPPED.compare} on (node) node:memory_threshold:ratio",
-                f"{profile.compare} on (node) node:memory_threshold:ratio",
-            )
+        case "node:memory_reached:ratio":
+            expression = _reached(expression, labels["level"], profile)
     if rule.get("record") in _OF_THE_MEASURE or rule.get("alert") == "NodeMemoryExhaustionPredicted":
         expression = rename(expression, _SHIPPED.measure, profile.measure)
     return rule | {"expr": expression}
@@ -44,12 +44,14 @@ def _rate(expression: str, signal: str, options: RuleOptions) -> str:
     return f"vector({options.rates[signal]:g})" if signal in options.rates else expression
 
 
-def _held(expression: str, level: str, profile: Profile) -> str:
-    """The level's window; without one, the measure itself."""
+def _reached(expression: str, level: str, profile: Profile) -> str:
+    """The profile's comparison, and the level's window; without one, the measure as it is now."""
     shipped, wanted = _SHIPPED.held_seconds[level] * 1000, profile.held_seconds[level] * 1000
     if wanted == 0:
-        return _SHIPPED.measure
-    return map_durations(expression, lambda ms: wanted if ms == shipped else ms)
+        entry = f'node:memory_threshold:ratio{{level="{level}",edge="enter"}}'
+        return f"{_SHIPPED.measure} {profile.compare} on (node) {entry}"
+    compared = expression.replace(f"{_SHIPPED.compare} on (node) node:", f"{profile.compare} on (node) node:")
+    return map_durations(compared, lambda ms: wanted if ms == shipped else ms)
 
 
 def score_as_ratio() -> dict[str, Any]:
