@@ -65,8 +65,15 @@ def _node(scenario: Scenario, chronicle: Chronicle, node: str, evicted: list[Jso
         "evicted": sum(pod["node"] == node for pod in evicted),
         "cordoned_at": _first(chronicle, "cordoned", node),
         "uncordoned_at": _first(chronicle, "uncordoned", node),
+        "reasons": _reasons(node, chronicle.audit),
         "seconds_red_to_safe": _red_to_safe(chronicle, node, red_at, _safe(scenario)),
     }
+
+
+def _reasons(node: str, audit: Iterable[Json]) -> list[str]:
+    """Every reason that a decision on the node gave."""
+    decisions = [line for line in audit if line.get("kind") == "decision" and line.get("node") == node]
+    return sorted({each["reason"] for line in decisions for each in line.get("reasons") or []})
 
 
 def _safe(scenario: Scenario) -> float:

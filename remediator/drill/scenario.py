@@ -225,6 +225,8 @@ class WantSpec(Section):
     equals: Any = None
     members: tuple[Any, ...] | None = None
     """Exactly these, in any order."""
+    contains: Any = None
+    """This and perhaps others."""
     between: tuple[Any, Any] | None = None
     at_most: float | None = None
     at_least: float | None = None
@@ -233,7 +235,7 @@ class WantSpec(Section):
 
     @model_validator(mode="after")
     def _one_comparison(self) -> "WantSpec":
-        kinds = ("equals", "members", "between", "at_most", "at_least", "descending")
+        kinds = ("equals", "members", "contains", "between", "at_most", "at_least", "descending")
         if len(self.model_fields_set.intersection(kinds)) != 1:
             raise ValueError(f"give exactly one of {', '.join(kinds)}")
         return self

@@ -76,6 +76,8 @@ def _result(want: WantSpec, report: dict[str, Any]) -> WantResult:
 
 
 def _compare(want: WantSpec, seen: Any) -> tuple[str, bool]:
+    if want.members is not None or want.contains is not None or want.descending:
+        return _compare_list(want, seen)
     number = isinstance(seen, int | float) and not isinstance(seen, bool)
     if want.between is not None:
         low, high = (bound(value) for value in want.between)
@@ -84,12 +86,17 @@ def _compare(want: WantSpec, seen: Any) -> tuple[str, bool]:
         return f"at most {want.at_most:g}", number and seen <= want.at_most
     if want.at_least is not None:
         return f"at least {want.at_least:g}", number and seen >= want.at_least
-    if want.members is not None:
-        same = isinstance(seen, list) and sorted(map(str, seen)) == sorted(map(str, want.members))
-        return f"in any order: {_plain(list(want.members))}", same
-    if want.descending:
-        return "in descending order", isinstance(seen, list) and seen == sorted(seen, reverse=True)
     return _plain(want.equals), bool(seen == want.equals)
+
+
+def _compare_list(want: WantSpec, seen: Any) -> tuple[str, bool]:
+    there = seen if isinstance(seen, list) else None
+    if want.members is not None:
+        same = there is not None and sorted(map(str, there)) == sorted(map(str, want.members))
+        return f"in any order: {_plain(list(want.members))}", same
+    if want.contains is not None:
+        return f"{_plain(want.contains)} among them", there is not None and want.contains in there
+    return "in descending order", there is not None and None not in there and there == sorted(there, reverse=True)
 
 
 def bound(value: Any) -> float:
