@@ -30,6 +30,17 @@ EVICTIONS = Counter("remediator_evictions_total", "Evictions asked for", ["outco
 OUTCOMES = Counter("remediator_outcomes_total", "What rounds came to", ["outcome"])
 INTENTS_LOST = Counter("remediator_intents_lost_total", "Plans not performed because their intent could not be written")
 AUDIT_LOST = Counter("remediator_audit_lost_total", "Audit lines that could not be written")
+RECORDS_UNREADABLE = Counter(
+    "remediator_records_unreadable_total", "NodeRemediations whose status could not be understood (a newer version's?)"
+)
+EPISODE_STARTED = Gauge(
+    "remediator_episode_started_timestamp_seconds",
+    "When the node's episode began, unix time; 0: there is none",
+    ["node"],
+)
+CORDONED = Gauge(
+    "remediator_cordoned_timestamp_seconds", "Since when the node is cordoned by us, unix time; 0: it is not", ["node"]
+)
 KUBERNETES_ERRORS = Counter(
     "remediator_kubernetes_errors_total", "Answers of the API server that were no success; 0: none came", ["status"]
 )

@@ -4,7 +4,9 @@ A pair of peers may be out of step, so the union counts; none reachable means th
 nothing is done.
 """
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import requests
 
 from remediator import metrics
+from remediator.adapters.calls import DeadlineSession
 from remediator.core.model import Level, Matcher, Silence, SilenceFacts, Unknown
 from remediator.core.reason import Reason
 
@@ -29,12 +32,27 @@ class PeerAnswer:
 
 
 class AlertmanagerSilences:
-    """Questions to all peers of one Alertmanager."""
+    """Questions to all peers of one Alertmanager.
 
-    def __init__(self, urls: Sequence[str], *, timeout_seconds: float = _TIMEOUT_SECONDS) -> None:
-        self._urls, self._timeout_seconds = tuple(urls), timeout_seconds
-        self._session = requests.Session()
-        self._pool = ThreadPoolExecutor(max(1, 2 * len(self._urls)), thread_name_prefix="alertmanager")
+    `timeout_seconds` is the end of each question, however slowly its answer drips. `keep_for_red_seconds` (0: never;
+    the policy's `safeguards.silence_cache_for_red_seconds`): so long the last answer still serves at RED when no peer
+    can be reached.
+    """
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout_seconds: float = _TIMEOUT_SECONDS,
+        keep_for_red_seconds: float = 0.0,
+    ) -> None:
+        self._urls = tuple(url.rstrip("/") for url in urls)
+        self._session = DeadlineSession(timeout_seconds)
+        self._session.headers.update(headers or {})
+        self._pool = ThreadPoolExecutor(max(2, 4 * len(self._urls)), thread_name_prefix="alertmanager")
+        self._keep_seconds, self._lock = keep_for_red_seconds, threading.Lock()
+        self._last: tuple[float, tuple[Silence, ...]] | None = None
 
     def read(self, node: str, alertname: str, level: Level | None) -> SilenceFacts | Unknown:
         """Active silences, and those that hold this alert of this node."""
@@ -47,8 +65,19 @@ class AlertmanagerSilences:
                 failures.append(f"{type(error).__name__}: {str(error)[:200]}")
         metrics.SOURCE_UP.labels(_SOURCE).set(bool(answers))
         if not answers:
-            return Unknown(_SOURCE, "no peer answers: " + "; ".join(failures), Reason.SILENCES_UNKNOWN)
-        return merged(answers, node, alertname, level)
+            unknown = Unknown(_SOURCE, "no peer answers: " + "; ".join(failures), Reason.SILENCES_UNKNOWN)
+            return self._remembered(level) or unknown
+        found = merged(answers, node, alertname, level)
+        with self._lock:
+            self._last = time.monotonic(), found.silences
+        return found
+
+    def _remembered(self, level: Level | None) -> SilenceFacts | None:
+        with self._lock:
+            last = self._last
+        if last is None or level is not Level.RED or time.monotonic() - last[0] > self._keep_seconds:
+            return None
+        return SilenceFacts(last[1])
 
     def _peer(self, url: str, node: str, alertname: str) -> PeerAnswer:
         silences = self._get(f"{url}/api/v2/silences", {})
@@ -56,7 +85,7 @@ class AlertmanagerSilences:
         return PeerAnswer(active_silences(silences), self._get(f"{url}/api/v2/alerts", wanted))
 
     def _get(self, url: str, params: Json) -> list[Json]:
-        answer = self._session.get(url, params=params, timeout=self._timeout_seconds, allow_redirects=False)
+        answer = self._session.get(url, params=params)
         answer.raise_for_status()
         found = answer.json()
         if answer.status_code != 200 or not isinstance(found, list):

@@ -1,22 +1,25 @@
 """The audit: JSON lines in a file of this replica's own, flushed before the act they announce, rotated by size.
 
-A line that cannot be kept raises `AuditUnavailableError`, and then nothing may be done. Never holds secrets: it
+A line that cannot be kept whole raises `AuditUnavailableError`, and then nothing may be done. Never holds secrets: it
 writes what it is given, and nobody gives it any.
 """
 
 import json
 import os
+import shutil
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 from remediator.core.fences import AuditUnavailableError
 
 _SYNCED = ("intent",)
 MAX_BYTES = 64 * 1024**2
 MAX_FILES = 8
+_LEAST_FREE_BYTES = 1024**2
 
 
 class JsonLinesAudit:
@@ -34,7 +37,7 @@ class JsonLinesAudit:
         self.path = directory / f"audit-{identity.replace('/', '_')}.jsonl"
         self._max_bytes, self._max_files, self._now = max_bytes, max_files, now
         self._lock = threading.Lock()
-        self._file: IO[str] | None = None
+        self._file: BinaryIO | None = None
 
     def write(self, record: Mapping[str, object]) -> None:
         """One line; intents are on disk when this returns. Raises AuditUnavailableError."""
@@ -42,24 +45,35 @@ class JsonLinesAudit:
         line = json.dumps(stamped, separators=(",", ":"), default=str) + "\n"
         with self._lock:
             try:
-                self._write(line, synced=record.get("kind") in _SYNCED)
+                self._write(line.encode(), synced=record.get("kind") in _SYNCED)
             except OSError as error:
                 self._close()
-                raise AuditUnavailableError(f"{self.path}: {error.strerror}") from error
+                raise AuditUnavailableError(f"{self.path}: {error.strerror or error}") from error
 
-    def _write(self, line: str, *, synced: bool) -> None:
+    def _write(self, line: bytes, *, synced: bool) -> None:
         file = self._opened()
-        file.write(line)
-        file.flush()
-        if synced:
-            os.fsync(file.fileno())
-        if file.tell() >= self._max_bytes:
+        end = file.tell()
+        if end and end + len(line) > self._max_bytes:
             self._rotate()
+            file, end = self._opened(), 0
+        try:
+            # Unbuffered: a write may take a part only, when the disk fills up.
+            written = 0
+            while written < len(line):
+                written += file.write(line[written:])
+            if synced:
+                os.fsync(file.fileno())
+        except OSError:
+            # Half a line would spoil the next one.
+            with suppress(OSError):
+                file.truncate(end)
+            raise
 
-    def _opened(self) -> IO[str]:
+    def _opened(self) -> BinaryIO:
         if self._file is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self.path.open("a", encoding="utf-8")
+            self._file = self.path.open("ab", buffering=0)
+            self._file.seek(0, os.SEEK_END)
         return self._file
 
     def _rotate(self) -> None:
@@ -77,7 +91,8 @@ class JsonLinesAudit:
 
     def _close(self) -> None:
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):
+                self._file.close()
             self._file = None
 
     def close(self) -> None:
@@ -88,8 +103,11 @@ class JsonLinesAudit:
     def ready(self) -> str:
         """Empty when a line could be written, else what is wrong."""
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            usable = os.access(self.path.parent, os.W_OK)
+            with self._lock:
+                self._opened()
+            free = shutil.disk_usage(self.path.parent).free
         except OSError as error:
-            return f"the audit directory cannot be made: {error}"
-        return "" if usable else f"the audit directory {self.path.parent} is not writable"
+            return f"the audit file {self.path} cannot be written: {error.strerror or error}"
+        if free < _LEAST_FREE_BYTES:
+            return f"the disk of {self.path.parent} is full: without its audit nothing is done"
+        return ""

@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+from collections import OrderedDict
 from collections.abc import Callable
 from datetime import UTC, datetime
 from queue import Full, Queue
@@ -16,6 +17,7 @@ Json = dict[str, Any]
 RBAC_RULES: tuple[Json, ...] = ({"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},)
 _QUEUE_LENGTH = 1000
 _MESSAGE_LENGTH = 1000
+_REMEMBERED = 1000
 _API_VERSIONS = {"NodeRemediation": "remediator.io/v1alpha1"}
 
 
@@ -25,13 +27,17 @@ class KubernetesEvents:
     def __init__(self, api: KubernetesApi, namespace: str, identity: str) -> None:
         self._api, self._namespace, self._identity = api, namespace, identity
         self._queue: Queue[Json | None] = Queue(_QUEUE_LENGTH)
-        self._counts: dict[str, int] = {}
+        self._counts: OrderedDict[str, int] = OrderedDict()
+        """Event name -> how often it was told, of the last thousand."""
         self._thread = Thread(target=self._send_for_ever, name="events", daemon=True)
         self._thread.start()
 
     def emit(self, kind: str, name: str, namespace: str, uid: str, reason: str, message: str, warning: bool) -> None:
         """Tell an object's watchers."""
         involved = {"kind": kind, "name": name, "apiVersion": _API_VERSIONS.get(kind, "v1")}
+        if kind == "Node":
+            # Where kubectl describe looks for a node's Events, as the kubelet writes them.
+            uid = uid or name
         involved |= {key: value for key, value in (("namespace", namespace), ("uid", uid)) if value}
         # Events of cluster-scoped objects live in `default`, where kubectl describe looks for them.
         home = namespace or "default"
@@ -39,7 +45,7 @@ class KubernetesEvents:
         digest = hashlib.sha256(f"{kind}/{home}/{name}/{uid}/{reason}/{told}".encode()).hexdigest()[:16]
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         event = {
-            "metadata": {"name": f"{name[:200]}.{digest}", "namespace": home},
+            "metadata": {"name": f"{name[:200].rstrip('-.')}.{digest}", "namespace": home},
             "involvedObject": involved,
             "reason": reason,
             "message": told,
@@ -57,8 +63,11 @@ class KubernetesEvents:
             metrics.NOTICES_DROPPED.labels("events").inc()
 
     def close(self, timeout_seconds: float = 5.0) -> None:
-        """Send what waits, then stop."""
-        self._queue.put(None)
+        """Send what waits, as far as the time reaches, then stop."""
+        try:
+            self._queue.put(None, timeout=timeout_seconds)
+        except Full:
+            return
         self._thread.join(timeout_seconds)
 
     def _send_for_ever(self) -> None:
@@ -66,18 +75,39 @@ class KubernetesEvents:
             _never_raising(self._send, event)
 
     def _send(self, event: Json) -> None:
-        metadata = event["metadata"]
-        name, namespace = metadata["name"], metadata["namespace"]
-        count = self._counts[name] = self._counts.get(name, 0) + 1
-        if count == 1:
-            try:
-                self._api.write(self._api.core.create_namespaced_event, namespace, event)
-                return
-            except KubernetesError as error:
-                if error.status != 409:
-                    raise
-        body = {"count": count, "lastTimestamp": event["lastTimestamp"]}
-        self._api.write(self._api.core.patch_namespaced_event, name, namespace, body)
+        name = event["metadata"]["name"]
+        if name in self._counts:
+            event = {**event, "count": self._counts[name] + 1}
+            if self._raised(event):
+                return self._told(event)
+        try:
+            self._api.write(self._api.core.create_namespaced_event, event["metadata"]["namespace"], event)
+        except KubernetesError as error:
+            if error.status != 409:
+                raise
+            # Told before we were started; how often is not known, more than once it is now.
+            event = {**event, "count": max(2, event["count"])}
+            self._raised(event)
+        return self._told(event)
+
+    def _raised(self, event: Json) -> bool:
+        """Raise the count of an Event that is there; False when it has expired meanwhile."""
+        name, namespace = event["metadata"]["name"], event["metadata"]["namespace"]
+        body = {"count": event["count"], "lastTimestamp": event["lastTimestamp"]}
+        try:
+            self._api.write(self._api.core.patch_namespaced_event, name, namespace, body)
+        except KubernetesError as error:
+            if error.status != 404:
+                raise
+            return False
+        return True
+
+    def _told(self, event: Json) -> None:
+        name = event["metadata"]["name"]
+        self._counts[name] = event["count"]
+        self._counts.move_to_end(name)
+        if len(self._counts) > _REMEMBERED:
+            self._counts.popitem(last=False)
 
 
 def _never_raising(send: Callable[[Json], None], event: Json) -> None:

@@ -107,4 +107,5 @@ class KubernetesLeases:
             return
         spec = lease.get("spec") or {}
         if spec.get("holderIdentity") == self._identity:
-            self._replace(lease, {**spec, "holderIdentity": ""})
+            # A holder without a name is not one: the field goes, as client-go does it.
+            self._replace(lease, {key: value for key, value in spec.items() if key != "holderIdentity"})

@@ -10,6 +10,7 @@ from threading import Thread
 import requests
 
 from remediator import metrics
+from remediator.adapters.calls import DeadlineSession
 from remediator.core.state import Notice
 
 log = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ class WebhookNotifier(LogNotifier):
     """Also POSTs each notice as JSON, from a thread of its own; what finds the queue full is counted."""
 
     def __init__(self, url: str) -> None:
-        self._url = url
+        self._url, self._session = url, DeadlineSession(_TIMEOUT_SECONDS)
         self._queue: Queue[str | None] = Queue(_QUEUE_LENGTH)
         self._thread = Thread(target=self._send_for_ever, name="notifier", daemon=True)
         self._thread.start()
@@ -50,13 +51,18 @@ class WebhookNotifier(LogNotifier):
         while (body := self._queue.get()) is not None:
             try:
                 headers = {"Content-Type": "application/json"}
-                answer = requests.post(self._url, data=body, headers=headers, timeout=_TIMEOUT_SECONDS)
+                answer = self._session.post(self._url, data=body, headers=headers)
                 answer.raise_for_status()
+                if answer.is_redirect:
+                    raise requests.RequestException("redirected")
             except requests.RequestException as error:
                 metrics.NOTICES_FAILED.labels("webhook").inc()
                 log.warning("a notice was not taken by the webhook: %s", type(error).__name__)
 
     def close(self) -> None:
-        """Send what waits, then stop."""
-        self._queue.put(None)
+        """Send what waits, as far as the time reaches, then stop."""
+        try:
+            self._queue.put(None, timeout=_TIMEOUT_SECONDS)
+        except Full:
+            return
         self._thread.join(_TIMEOUT_SECONDS)

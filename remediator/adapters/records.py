@@ -4,17 +4,21 @@ Every write goes under the resourceVersion that was read; a conflict means that 
 as `RecordConflictError`: the fence before every act.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
+from remediator import metrics
 from remediator.adapters.kubernetes_api import KubernetesApi, KubernetesError, RefusedError
 from remediator.adapters.state_json import from_json, to_json
 from remediator.core.actions import ActionStatus
 from remediator.core.fences import RecordConflictError
-from remediator.core.model import Mode
+from remediator.core.model import Isolation, Mode, Phase
 from remediator.core.state import NodeState, OperatorSpec
 
+log = logging.getLogger(__name__)
 Json = dict[str, Any]
 GROUP, VERSION, PLURAL, KIND = "remediator.io", "v1alpha1", "noderemediations", "NodeRemediation"
 RBAC_RULES: tuple[Json, ...] = (
@@ -53,9 +57,20 @@ class NodeRemediationRecords:
             raise
 
     def all(self) -> Sequence[LoadedRecord]:
-        """Every node's record. Raises KubernetesError."""
+        """Every node's record that can be understood. Raises KubernetesError.
+
+        One that a newer version wrote must not stop the other nodes; its own node's pass fails on it, loudly.
+        """
         items = self._api.list_all(self._api.custom.list_cluster_custom_object, GROUP, VERSION, PLURAL)
-        return [loaded(item) for item in items]
+        found = []
+        for item in items:
+            try:
+                found.append(loaded(item))
+            except ValueError as error:
+                metrics.RECORDS_UNREADABLE.inc()
+                log.error("the record of %s cannot be understood: %s", item["metadata"]["name"], error)
+        _show(found)
+        return found
 
     def save(self, record: LoadedRecord, state: NodeState) -> LoadedRecord:
         """Write the state under the version that was read. Raises RecordConflictError, KubernetesError."""
@@ -102,6 +117,16 @@ def loaded(obj: Json) -> LoadedRecord:
     )
 
 
+def _show(records: Sequence[LoadedRecord]) -> None:
+    """Since when each node is in an episode, and cordoned by us; 0: it is not."""
+    for record in records:
+        state = record.state
+        started = state.episode_started_at if state.episode_id else None
+        cordoned = state.isolated_at if state.isolation is not Isolation.NONE and not state.isolation_observed else None
+        metrics.EPISODE_STARTED.labels(record.node).set(started or 0)
+        metrics.CORDONED.labels(record.node).set(cordoned or 0)
+
+
 def _spec(spec: Json) -> OperatorSpec:
     mode = spec.get("mode")
     return OperatorSpec(
@@ -115,8 +140,15 @@ def _spec(spec: Json) -> OperatorSpec:
 
 def status_of(state: NodeState) -> Json:
     """The state and, beside it, what `kubectl get nrem` prints."""
-    evicted = sum(1 for e in state.evictions if e.episode_id == state.episode_id and not e.observed_only)
-    freed = state.outcomes[-1].released_bytes if state.outcomes else None
+    last = state.outcomes[-1] if state.outcomes else None
+    episode = state.episode_id or (last.episode_id if last else "")
+    evicted = sum(1 for e in state.evictions if e.episode_id == episode and not e.observed_only)
     done = sum(1 for _, status, _ in state.results if status is ActionStatus.DONE)
-    shown = {"evicted": evicted, "freed": f"{freed // _MIB}Mi" if freed is not None else "", "actionsDone": done}
+    cooling = state.cooldown_until if state.phase is Phase.COOLING_DOWN else None
+    shown = {
+        "evicted": evicted,
+        "freed": f"{last.released_bytes // _MIB}Mi" if last is not None else "",
+        "cooldown": f"until {datetime.fromtimestamp(cooling, UTC):%H:%M:%SZ}" if cooling is not None else "",
+        "actionsDone": done,
+    }
     return {**to_json(state), "phase": state.phase.value, "isolation": state.isolation.value, "summary": shown}

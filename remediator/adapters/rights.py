@@ -1,4 +1,8 @@
-"""May we do what the mode needs? Asked of the API server itself (SelfSubjectAccessReview)."""
+"""May we do what the mode needs, and does the API server serve it? Asked of the server itself.
+
+Rights by SelfSubjectAccessReview; the eviction subresource (policy/v1) by discovery, for there is no way round it:
+where it is missing the product is not ready, and never deletes a pod instead.
+"""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -8,6 +12,7 @@ from remediator.adapters.kubernetes_api import KubernetesApi, KubernetesError
 
 Json = dict[str, Any]
 _KEEP_SECONDS = 60.0
+_EVICTION = "pods/eviction"
 
 
 class Rights:
@@ -21,11 +26,22 @@ class Rights:
         """Empty when all is allowed, else the first right that is missing."""
         if time.monotonic() - self._asked_at >= _KEEP_SECONDS:
             try:
-                self._missing = next(self._denied(), "")
+                self._missing = self._not_served() or next(self._denied(), "")
             except KubernetesError as error:
                 return f"rights cannot be asked for: {error}"
             self._asked_at = time.monotonic() if not self._missing else float("-inf")
         return self._missing
+
+    def _not_served(self) -> str:
+        if not any(_EVICTION in rule["resources"] for rule in self._rules):
+            return ""
+        served = self._api.read_once(self._api.core.get_api_resources).get("resources") or []
+        found = next((resource for resource in served if resource.get("name") == _EVICTION), None)
+        if found is not None and found.get("version", "v1") == "v1":
+            return ""
+        return (
+            "the API server does not serve pods/eviction in policy/v1 (Kubernetes 1.22 or newer): nobody can be evicted"
+        )
 
     def _denied(self) -> Iterator[str]:
         for rule in self._rules:
@@ -46,5 +62,5 @@ class Rights:
             "kind": "SelfSubjectAccessReview",
             "spec": {"resourceAttributes": attributes},
         }
-        answer = self._api.write(self._api.authorization.create_self_subject_access_review, body)
+        answer = self._api.read_once(self._api.authorization.create_self_subject_access_review, body)
         return bool((answer.get("status") or {}).get("allowed"))

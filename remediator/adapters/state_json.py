@@ -75,12 +75,16 @@ def _decoded(kind: Any, value: Any) -> Any:
 def _decoded_dataclass(kind: Any, value: Any) -> Any:
     if not isinstance(value, Mapping):
         raise ValueError(f"{value!r} is not a {kind.__name__}")
-    return kind(**{name: _decoded(hint, value[key]) for name, key, hint in _fields(kind) if key in value})
+    found = {name: _decoded(hint, value[key]) for name, key, hint in _fields(kind) if key in value}
+    try:
+        return kind(**found)
+    except TypeError as error:
+        raise ValueError(f"a {kind.__name__} that lacks a field: {error}") from error
 
 
 def _decoded_plain(kind: type, value: Any) -> Any:
     if issubclass(kind, Enum):
-        return kind[value] if issubclass(kind, int) else kind(value)
+        return _decoded_enum(kind, value)
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if kind in (float, int) and number:
         return kind(value)
@@ -89,7 +93,16 @@ def _decoded_plain(kind: type, value: Any) -> Any:
     raise ValueError(f"{value!r} is not {kind.__name__}")
 
 
+def _decoded_enum(kind: type[Enum], value: Any) -> Enum:
+    try:
+        return kind[value] if issubclass(kind, int) else kind(value)
+    except KeyError as error:
+        raise ValueError(f"{value!r} is no {kind.__name__}") from error
+
+
 def _decoded_tuple(arguments: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{value!r} is not a list")
     if len(arguments) == 2 and arguments[1] is Ellipsis:
         return tuple(_decoded(arguments[0], item) for item in value)
     return tuple(_decoded(kind, item) for kind, item in zip(arguments, value, strict=True))

@@ -5,6 +5,8 @@ from kubernetes import client
 
 from remediator.adapters.kubernetes_api import KubernetesApi
 from remediator.drill.apiserver.store import Store
+from tests.adapters.canned import answering
+from tests.adapters.world import a_store
 from tests.simulated import Served, serving
 
 NODES = {"n1": "10.0.0.1", "n2": "10.0.0.2", "n3": "fd00::3"}
@@ -55,3 +57,16 @@ def pod(store: Store, name: str, node: str = "n1", **metadata: object) -> dict:
 def api(cluster) -> KubernetesApi:
     """The wrapped client, pointed at the cluster."""
     return KubernetesApi(client.Configuration(host=cluster.url))
+
+
+@pytest.fixture
+def canned():
+    """Start servers that give canned answers."""
+    with answering() as start:
+        yield start
+
+
+@pytest.fixture
+def simulated(serve) -> Served:
+    """A fuller cluster: workloads over two nodes, a Job, a DaemonSet."""
+    return serve(a_store())
