@@ -63,12 +63,14 @@ class Kubelets:
         life = self.lives.get(pod["metadata"]["uid"])
         return life.bytes if life is not None else 0
 
-    def wanted_cache(self, pod: Json) -> int:
-        """Bytes of files that the pod would like to keep cached."""
+    def wanted_cache(self, pod: Json) -> tuple[int, int]:
+        """Bytes of files that the pod would like to keep cached: those it reads again and again, and the others."""
         life = self.lives.get(pod["metadata"]["uid"])
         if life is None or life.spec is None or not life.bytes:
-            return 0
-        return min(life.spec.page_cache, life.limit_bytes - life.bytes) if life.limit_bytes else life.spec.page_cache
+            return 0, 0
+        room = life.limit_bytes - life.bytes if life.limit_bytes else life.spec.page_cache + life.bytes
+        active = min(life.spec.page_cache, room)
+        return active, min(int(life.bytes * _INACTIVE_FILE_SHARE), room - active)
 
     def memory(self, pod: Json, *, swapped_ratio: float, cached_ratio: float) -> PodMemory:
         """Where the pod's memory is, given how much of it the node has swapped and cached."""
@@ -77,13 +79,13 @@ class Kubelets:
             return PodMemory(0, 0, 0, 0, 0)
         shmem = min(life.spec.shmem if life.spec else 0, life.bytes)
         swapped = int((life.bytes - shmem) * swapped_ratio)
-        inactive = int(life.bytes * _INACTIVE_FILE_SHARE * cached_ratio)
+        active, inactive = self.wanted_cache(pod)
         return PodMemory(
             anon=life.bytes - shmem - swapped,
             shmem=shmem,
             swap=swapped,
-            active_file=int(self.wanted_cache(pod) * cached_ratio),
-            inactive_file=inactive,
+            active_file=int(active * cached_ratio),
+            inactive_file=int(inactive * cached_ratio),
         )
 
     def on_node(self, node: str) -> list[Json]:

@@ -64,21 +64,26 @@ class World:
 
     def _use_memory(self, passed: float, wall_seconds: float) -> None:
         for node, memory in self.memory.items():
-            self._measure(node)
-            while memory.excess_bytes and self._kill_one(node):
-                self._measure(node)
-            # Nobody is left to kill: whoever asks for more is not given it.
-            memory.host_system_bytes -= min(memory.excess_bytes, memory.host_system_bytes)
-            memory.host_user_bytes -= min(memory.excess_bytes, memory.host_user_bytes)
+            self._fit(node)
             pressure = memory.advance(passed, wall_seconds)
             for pod in self.kubelets.on_node(node):
                 life = self.kubelets.lives[pod["metadata"]["uid"]]
                 life.major_faults += pressure.major_faults * passed * life.bytes / max(1, memory.demand_bytes)
 
+    def _fit(self, node: str) -> None:
+        """Give everybody what he asks for, and kill until it fits."""
+        memory = self.memory[node]
+        self._measure(node)
+        while memory.excess_bytes and self._kill_one(node):
+            self._measure(node)
+        # Nobody is left to kill: whoever asks for more is not given it.
+        memory.host_system_bytes -= min(memory.excess_bytes, memory.host_system_bytes)
+        memory.host_user_bytes -= min(memory.excess_bytes, memory.host_user_bytes)
+
     def _measure(self, node: str) -> None:
         memory, pods = self.memory[node], self.kubelets.on_node(node)
         memory.pods_bytes = sum(self.kubelets.usage(pod) for pod in pods)
-        memory.pods_cache_bytes = sum(self.kubelets.wanted_cache(pod) for pod in pods)
+        memory.pods_cache_bytes = sum(sum(self.kubelets.wanted_cache(pod)) for pod in pods)
         held = {"system": 0, "user": 0}
         for process in self._host_processes(node):
             held[process.slice] += interpolate(process.points, self.now)
@@ -127,6 +132,7 @@ class World:
                 self._last_kubelet_eviction[node] = self.now
                 used = self.pod_memory(node, victims[0]).working_set
                 self.kubelets.evict(victims[0], used, memory.available_bytes, threshold)
+                self._fit(node)
         self._say_pressure(node, pressed=self.now < self._pressed_until.get(node, float("-inf")))
 
     def _say_pressure(self, name: str, *, pressed: bool) -> None:
