@@ -20,6 +20,7 @@ _WIDTH = 150
 def print_verdict(report: dict[str, Any], chronicle: Chronicle, directory: Path) -> None:
     """Timeline, the table of wants, and one sentence."""
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
+    console.print(report["title"], style="bold", highlight=False)
     console.print(_timeline(report, chronicle))
     console.print(_wants(report))
     machine = report["this_machine"]
@@ -46,7 +47,7 @@ def _complaints(logs: Path) -> list[str]:
 
 
 def _timeline(report: dict[str, Any], chronicle: Chronicle) -> Table:
-    table = Table(title=report["title"], show_header=False, box=None)
+    table = Table(show_header=False, box=None)
     table.add_column(justify="right", style="cyan")
     table.add_column()
     for at, text in timeline(report, chronicle):
