@@ -1,57 +1,77 @@
-"""One cgroup's memory, as values by name; v1 and v2 differ in a table of file names and keys.
+"""One cgroup's memory, as a row of values; v1 and v2 differ in a table of file names and keys.
 
 All values of a cgroup are read or none: one that vanishes meanwhile raises `Vanished`. What has no file or no key is
-left out. `memory.stat` is two thirds of the cost of a read, so where `whole` is not asked for it is read again only
-when the usage has moved, or at every fourth round.
+None. `memory.stat` is two thirds of the cost of a read, so where `whole` is not asked for it is read again only when
+the usage has moved, or at every fourth round.
 """
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from remediator.exporter.files import Descriptors, KernelFile
-from remediator.exporter.parsing import StatIndex, flat, number, stalled
+from remediator.exporter.parsing import StatIndex, number, oom_kills, stalled
 
-Values = dict[str, float]
+FIELDS = (
+    "usage_bytes",
+    "working_set_bytes",
+    "anon_bytes",
+    "shmem_bytes",
+    "file_bytes",
+    "swap_bytes",
+    "limit_bytes",
+    "major_faults_total",
+    "oom_kills_total",
+    "stalled_some",
+    "stalled_full",
+)
+USAGE, WORKING_SET, ANON, SHMEM, FILE, SWAP, LIMIT, MAJOR_FAULTS, OOM_KILLS, STALLED_SOME, STALLED_FULL = range(11)
+Values = Sequence[int | float | None]
+"""A value per field; empty when the memory controller is not enabled in the cgroup."""
 SKIPPED_ROUNDS = 3
+_TURNS = itertools.count()
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Names of one version. `keys`: value -> key in memory.stat; `inactive`: the key that working set leaves out."""
+    """Names of one version. `keys`: field -> key in memory.stat (for WORKING_SET the key that it leaves out)."""
 
     usage: str
     limit: str
     events: str
-    keys: Mapping[str, bytes]
-    inactive: bytes
+    keys: Mapping[int, bytes]
     swap: str = ""
     pressure: str = ""
+    events_hierarchical: bool = True
+    """Whether a cgroup's counter of OOM kills holds those of its children."""
     index: StatIndex = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "index", StatIndex([*self.keys.values(), self.inactive]))
+        object.__setattr__(self, "index", StatIndex([self.keys.get(slot, b"") for slot in range(len(FIELDS))]))
 
 
 def layout(version: int) -> Layout:
     """The layout of v1 or v2."""
     if version == 2:
         keys = {
-            "anon_bytes": b"anon",
-            "shmem_bytes": b"shmem",
-            "file_bytes": b"file",
-            "major_faults_total": b"pgmajfault",
+            WORKING_SET: b"inactive_file",
+            ANON: b"anon",
+            SHMEM: b"shmem",
+            FILE: b"file",
+            MAJOR_FAULTS: b"pgmajfault",
         }
         names = ("memory.current", "memory.max", "memory.events")
-        return Layout(*names, keys, b"inactive_file", "memory.swap.current", "memory.pressure")
+        return Layout(*names, keys, "memory.swap.current", "memory.pressure")
     keys = {
-        "anon_bytes": b"total_rss",
-        "shmem_bytes": b"total_shmem",
-        "file_bytes": b"total_cache",
-        "swap_bytes": b"total_swap",
-        "major_faults_total": b"total_pgmajfault",
+        WORKING_SET: b"total_inactive_file",
+        ANON: b"total_rss",
+        SHMEM: b"total_shmem",
+        FILE: b"total_cache",
+        SWAP: b"total_swap",
+        MAJOR_FAULTS: b"total_pgmajfault",
     }
     names = ("memory.usage_in_bytes", "memory.limit_in_bytes", "memory.oom_control")
-    return Layout(*names, keys, b"total_inactive_file")
+    return Layout(*names, keys, events_hierarchical=False)
 
 
 class Cgroup:
@@ -64,76 +84,84 @@ class Cgroup:
         "_most",
         "_pressure",
         "_rounds",
+        "_seen",
         "_stat",
         "_swap",
         "_usage",
-        "_usage_seen",
         "values",
     )
 
-    def __init__(self, directory: str, names: Layout, descriptors: Descriptors, most_bytes: int) -> None:
-        """`most_bytes`: what the machine has; a limit above it is v1's way to say unlimited."""
+    def __init__(
+        self, directory: str, names: Layout, descriptors: Descriptors, most_bytes: int, *, leaf: bool = True
+    ) -> None:
+        """`most_bytes`: what the machine has; a limit above it is v1's way to say unlimited.
+
+        `leaf`: holds processes itself; elsewhere v1's count of OOM kills would be a 0 that means nothing.
+        """
         self._layout, self._most = names, most_bytes
+
+        def file(name: str, wanted: bool = True) -> KernelFile | None:
+            return KernelFile(f"{directory}/{name}", descriptors) if name and wanted else None
+
         self._usage = KernelFile(f"{directory}/{names.usage}", descriptors)
         self._stat = KernelFile(f"{directory}/memory.stat", descriptors)
         self._limit = KernelFile(f"{directory}/{names.limit}", descriptors)
-        self._events = KernelFile(f"{directory}/{names.events}", descriptors)
-        self._swap = KernelFile(f"{directory}/{names.swap}", descriptors) if names.swap else None
-        self._pressure = KernelFile(f"{directory}/{names.pressure}", descriptors) if names.pressure else None
-        self._rounds = SKIPPED_ROUNDS
-        self._usage_seen: bytes | None = None
-        self.values: Values = {}
+        self._events = file(names.events, leaf or names.events_hierarchical)
+        self._swap, self._pressure = file(names.swap), file(names.pressure)
+        # Cgroups take turns, so that one round costs what another does.
+        self._rounds = next(_TURNS) % (SKIPPED_ROUNDS + 1)
+        self._seen: bytes | None = None
+        self.values: Values = ()
 
     def read(self, *, whole: bool = True) -> Values:
-        """Values by name; empty when the memory controller is not enabled here. Raises Vanished.
-
-        The same dict object is given again when nothing was read anew.
-        """
+        """The row of values. Raises Vanished. The same object is given again when nothing was read anew."""
         data = self._usage.read()
-        if not whole and data == self._usage_seen and self._rounds < SKIPPED_ROUNDS:
+        if not whole and data == self._seen and self._rounds < SKIPPED_ROUNDS:
             self._rounds += 1
             return self.values
-        self._rounds, self._usage_seen = 0, data
+        if self._seen is not None:
+            self._rounds = 0
+        self._seen = data
         usage = number(data) if data is not None else None
-        self.values = self._read_whole(usage) if usage is not None else {}
+        self.values = self._read_whole(usage) if usage is not None else ()
         return self.values
 
     def _read_whole(self, usage: int) -> Values:
         stat = self._stat.read()
         if stat is None:
-            return {}
-        names = self._layout
-        found = names.index.values(stat)
-        values: Values = {"usage_bytes": usage}
-        if (inactive := found.get(names.inactive)) is not None:
-            values["working_set_bytes"] = max(0, usage - inactive)
-        for name, key in names.keys.items():
-            if (value := found.get(key)) is not None:
-                values[name] = value
-        if self._swap is not None and (data := self._swap.read()) is not None and (swap := number(data)) is not None:
-            values["swap_bytes"] = swap
-        self._read_limits(values)
-        return values
-
-    def _read_limits(self, values: Values) -> None:
-        limit = number(self._limit.read() or b"")
-        if limit is not None and 0 < limit <= self._most:
-            values["limit_bytes"] = limit
-        if (data := self._events.read()) is not None and (kills := flat(data).get(b"oom_kill")) is not None:
-            values["oom_kills_total"] = kills
+            return ()
+        values = self._layout.index.values(stat)
+        values[USAGE] = usage
+        inactive = values[WORKING_SET]
+        if inactive is not None:
+            values[WORKING_SET] = usage - inactive if usage > inactive else 0
+        limit = self._limit.read()
+        if limit is not None and (most := number(limit)) is not None and 0 < most <= self._most:
+            values[LIMIT] = most
+        if self._events is not None and (data := self._events.read()) is not None:
+            values[OOM_KILLS] = oom_kills(data)
+        if self._swap is not None and (data := self._swap.read()) is not None:
+            values[SWAP] = number(data)
         if self._pressure is not None and (data := self._pressure.read()) is not None:
-            values.update({f"stalled_{kind}": seconds for kind, seconds in stalled(data).items()})
+            kinds = stalled(data)
+            values[STALLED_SOME], values[STALLED_FULL] = kinds.get("some"), kinds.get("full")
+        return values
 
     def close(self) -> None:
         """Let go of all descriptors."""
         for file in (self._usage, self._stat, self._limit, self._events, self._swap, self._pressure):
             if file is not None:
                 file.close()
+        self._rounds, self._seen = 0, None
 
 
-def summed(parts: list[Values]) -> Values:
+def summed(parts: Sequence[Values]) -> Values:
     """A pod's values as the sum of its containers'; what not all containers have is left out."""
-    if not parts:
-        return {}
-    common = set(parts[0]).intersection(*parts[1:])
-    return {name: sum(part[name] for part in parts) for name in parts[0] if name in common}
+    rows = [part for part in parts if part]
+    if not rows:
+        return ()
+    total: list[int | float | None] = []
+    for column in zip(*rows, strict=True):
+        known = [value for value in column if value is not None]
+        total.append(sum(known) if len(known) == len(column) else None)
+    return total

@@ -1,84 +1,120 @@
 """One scrape: reads of all members, and the pages made of them.
 
-A scrape never fails because one cgroup did: what vanished is left out whole. Lines of members whose values were not
-read anew are used again as they are.
+A scrape never fails because one cgroup did: what vanished is left out whole. A page whose values are all the very same
+objects as before is given again as it is.
 """
 
 import operator
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from remediator.exporter.cgroups import Values, layout, summed
-from remediator.exporter.exposition import escaped, family, formatted
+from remediator.exporter.cgroups import FIELDS, WORKING_SET, Values, layout, summed
+from remediator.exporter.exposition import Column, Table, family, label_text
 from remediator.exporter.files import Descriptors, Vanished
 from remediator.exporter.hierarchy import Hierarchy
 from remediator.exporter.membership import Member, Membership
-from remediator.exporter.node import Node
+from remediator.exporter.node import DESCRIPTIONS, Node
 
-_FAMILIES = {
-    "usage_bytes": ("gauge", "Memory charged to the cgroup, page cache included."),
-    "working_set_bytes": ("gauge", "Usage less inactive file cache, as the kubelet counts it."),
-    "anon_bytes": ("gauge", "Anonymous memory (v1: total_rss)."),
-    "shmem_bytes": ("gauge", "Shared memory and tmpfs."),
-    "file_bytes": ("gauge", "Page cache, shared memory included."),
-    "swap_bytes": ("gauge", "Memory in swap."),
-    "limit_bytes": ("gauge", "Memory limit; absent when unlimited."),
-    "major_faults_total": ("counter", "Major page faults."),
-    "oom_kills_total": ("counter", "Processes killed by the OOM killer."),
-    "stalled_some": ("counter", "PSI: seconds stalled on memory, by kind."),
-    "stalled_full": ("counter", ""),
+_ABOUT = {
+    "usage_bytes": "Memory charged to the cgroup, page cache included.",
+    "working_set_bytes": "Usage less inactive file cache, as the kubelet counts it.",
+    "anon_bytes": "Anonymous memory (v1: total_rss).",
+    "shmem_bytes": "Shared memory and tmpfs.",
+    "file_bytes": "Page cache, shared memory included.",
+    "swap_bytes": "Memory in swap.",
+    "limit_bytes": "Memory limit; absent when unlimited.",
+    "major_faults_total": "Major page faults.",
+    "oom_kills_total": "Processes killed by the OOM killer; on v1 the kernel counts per container only.",
 }
 _STALLED = "cgroup_memory_stalled_seconds_total"
-_NODE_HELP = "Node memory: "
+_COLUMNS = (
+    *(
+        Column(f"cgroup_memory_{name}", "counter" if name.endswith("_total") else "gauge", _ABOUT[name])
+        for name in FIELDS
+        if name in _ABOUT
+    ),
+    Column(_STALLED, "counter", "PSI: time in which some or all tasks waited for memory.", ',kind="some"'),
+    Column(_STALLED, "counter", "", ',kind="full"'),
+)
+_HEALTH = "memory_exporter_"
+
+
+class _Shown:
+    """Rows of one page, as they were last written."""
+
+    def __init__(self) -> None:
+        self._table = Table(_COLUMNS)
+        self._members: list[Member] = []
+        self._rows: list[Values] = []
+        self._text = ""
+
+    def text(self, members: list[Member], rows: list[Values]) -> str:
+        same = members == self._members and all(map(operator.is_, rows, self._rows))
+        if not same:
+            self._members, self._rows = members, rows
+            self._text = self._table.text([member.labels for member in members], rows)
+        return self._text
 
 
 class Collector:
     """Reads everything of one node; one scrape at a time."""
 
     def __init__(self, hierarchy: Hierarchy, proc_root: Path, node_name: str) -> None:
-        self.hierarchy, self._node_name = hierarchy, node_name
+        self.hierarchy, self._node = hierarchy, label_text([("node", node_name)])
         self.descriptors = Descriptors()
         self.node = Node(proc_root, self.descriptors)
         names = layout(hierarchy.version)
         self._members = Membership(hierarchy, names, self.descriptors, self.node.total_bytes(), node_name)
         self._lock = threading.Lock()
-        self._containers_text = "\n"
-        self._containers_of: list[object] = []
+        self._pods, self._containers, self._all = _Shown(), _Shown(), _Shown()
+        self._read_at = float("-inf")
+        """When pods were last read whole."""
 
     # --- pages ------------------------------------------------------------------------------------------
 
     def page(self) -> str:
         """/metrics: the node, its pods, its system slices, and our own health."""
+        return self._page(self._pods, with_containers=False)
+
+    def whole_page(self) -> str:
+        """One exposition of everything, containers included (--once)."""
+        return self._page(self._all, with_containers=True)
+
+    def _page(self, shown: _Shown, *, with_containers: bool) -> str:
         with self._lock:
             began = time.perf_counter()
             self._members.refresh()
-            shown = [member for member in (*self._members.pods, *self._members.slices) if self._show(member)]
-            lines = [*self._node_lines(), *_cgroup_lines(shown)]
-            lines += self._health(time.perf_counter() - began)
-            return "\n".join(lines) + "\n"
+            wanted = [*self._members.pods, *(self._members.containers if with_containers else ())]
+            cgroups = shown.text(*self._read([*wanted, *self._members.slices], whole=True))
+            self._read_at = time.monotonic()
+            node = "\n".join(self._node_lines())
+            health = "\n".join(self._health(time.perf_counter() - began))
+            return f"{node}\n{cgroups}{health}\n"
 
     def containers_page(self) -> str:
-        """/metrics/containers: a small container's memory.stat is read again only when its usage has moved."""
+        """/metrics/containers: a container's memory.stat is read again only when its usage has moved."""
         with self._lock:
             self._members.refresh()
-            shown = [member for member in tuple(self._members.containers) if self._show(member, whole=False)]
-            made_of = [member.shown for member in shown]
-            if not _same(made_of, self._containers_of):
-                self._containers_of = made_of
-                self._containers_text = "\n".join(_cgroup_lines(shown)) + "\n"
-            return self._containers_text
+            return self._containers.text(*self._read(self._members.containers, whole=False))
 
-    def snapshot(self) -> dict[str, object]:
-        """What /history keeps of a moment: the node's memory and each pod's working set."""
+    def snapshot(self, within_seconds: float = 0.0) -> dict[str, object]:
+        """What /history keeps of a moment: the node's memory and each pod's working set.
+
+        Pods are not read again when a scrape has done so `within_seconds`.
+        """
         with self._lock:
             self._members.refresh()
             node = {name: value for name, labels, value in self.node.samples() if not labels}
+            if time.monotonic() - self._read_at < within_seconds:
+                members, rows = self._as_read(self._members.pods)
+            else:
+                members, rows = self._read(self._members.pods, whole=False)
             pods = {
-                pod.found.uid: values["working_set_bytes"]
-                for pod in tuple(self._members.pods)
-                if "working_set_bytes" in (values := self._values(pod, whole=False))
+                member.found.uid: row[WORKING_SET]
+                for member, row in zip(members, rows, strict=True)
+                if row[WORKING_SET] is not None
             }
             return {"at": time.time(), "node": node, "pods": pods}
 
@@ -90,69 +126,69 @@ class Collector:
 
     # --- members ----------------------------------------------------------------------------------------
 
-    def _values(self, member: Member, *, whole: bool) -> Values:
-        """What the member holds now; empty when it is gone or has no memory controller."""
-        try:
+    def _read(self, members: Sequence[Member], *, whole: bool) -> tuple[list[Member], list[Values]]:
+        """Those that have values now, and their values."""
+        there, rows = [], []
+        for member in members:
             if member.parts:
-                return summed([part.cgroup.read(whole=whole) for part in member.parts])
+                values = summed([self._values(part, whole=whole) for part in member.parts])
+            else:
+                values = self._values(member, whole=whole)
+            if values:
+                there.append(member)
+                rows.append(values)
+        return there, rows
+
+    def _values(self, member: Member, *, whole: bool) -> Values:
+        """Values of one cgroup; empty when it is gone or has no memory controller."""
+        try:
             return member.cgroup.read(whole=whole)
         except Vanished:
-            self._members.dropped(member)
-            return {}
+            self._members.vanished(member)
+        try:
+            # Removed and made again under the same name since the last scrape: its files open anew.
+            return member.cgroup.read(whole=whole)
+        except Vanished:
+            self._members.vanished(member)
+            return ()
 
-    def _show(self, member: Member, *, whole: bool = True) -> bool:
-        """Bring the member's lines up to date; False when there is nothing to show."""
-        values = self._values(member, whole=whole)
-        if values is not member.shown:
-            member.shown = values
-            member.lines = {name: _line(name, member.labels, value) for name, value in values.items()}
-        return bool(values)
+    def _as_read(self, members: Sequence[Member]) -> tuple[list[Member], list[Values]]:
+        rows = [
+            summed([part.cgroup.values for part in member.parts]) if member.parts else member.cgroup.values
+            for member in members
+        ]
+        known = [(member, row) for member, row in zip(members, rows, strict=True) if row]
+        return [member for member, _ in known], [row for _, row in known]
 
     # --- lines ------------------------------------------------------------------------------------------
 
     def _node_lines(self) -> Iterator[str]:
-        node = f'node="{escaped(self._node_name)}"'
         found: dict[str, list[tuple[str, float]]] = {}
         for name, labels, value in self.node.samples():
-            found.setdefault(name, []).append((node + labels, value))
+            found.setdefault(name, []).append((self._node + labels, value))
         for name, samples in found.items():
             kind = "counter" if name.endswith("_total") else "gauge"
-            prefix = "memory_exporter_" if name == "psi_supported" else "memory_exporter_node_"
-            yield from family(prefix + name, kind, _NODE_HELP + name.replace("_", " ") + ".", samples)
+            prefix = _HEALTH if name == "psi_supported" else f"{_HEALTH}node_"
+            yield from family(prefix + name, kind, DESCRIPTIONS[name], samples)
 
     def _health(self, seconds: float) -> Iterator[str]:
-        node = f'node="{escaped(self._node_name)}"'
-        counts = {"pod": len(self._members.pods), "container": len(self._members.containers)}
-        levels = [(f'{node},level="{level}"', float(count)) for level, count in counts.items()]
-        prefix = "memory_exporter_"
-        unreadable = [(node, float(self.descriptors.unreadable))]
-        degraded = {"descriptors_exhausted": self.descriptors.exhausted}
-        modes = {**dict.fromkeys(sorted(self.node.degraded), True), **degraded}
-        told = [(f'{node},mode="{mode}"', float(on)) for mode, on in modes.items()]
-        text = "Duration of this scrape."
-        yield from family(prefix + "scrape_duration_seconds", "gauge", text, [(node, round(seconds, 6))])
-        yield from family(prefix + "cgroups", "gauge", "Cgroups seen, by level.", levels)
-        yield from family(prefix + "unreadable_files_total", "counter", "Reads that failed.", unreadable)
-        yield from family(prefix + "degraded", "gauge", "1 while a substitute is used.", told)
-        yield from family(prefix + "descriptors", "gauge", "Descriptors kept open.", [(node, self.descriptors.kept)])
-
-
-def _same(made_of: list[object], before: list[object]) -> bool:
-    """The very same values, one by one: nothing was read anew, nobody came or went."""
-    return len(made_of) == len(before) and all(map(operator.is_, made_of, before))
-
-
-def _line(name: str, labels: str, value: float) -> str:
-    if name.startswith("stalled_"):
-        return f'{_STALLED}{{{labels},kind="{name.removeprefix("stalled_")}"}} {formatted(value)}'
-    return f"cgroup_memory_{name}{{{labels}}} {formatted(value)}"
-
-
-def _cgroup_lines(shown: list[Member]) -> Iterator[str]:
-    for name, (kind, text) in _FAMILIES.items():
-        lines = [member.lines[name] for member in shown if name in member.lines]
-        if lines and text:
-            metric = _STALLED if name.startswith("stalled_") else f"cgroup_memory_{name}"
-            yield f"# HELP {metric} {text}"
-            yield f"# TYPE {metric} {kind}"
-        yield from lines
+        node, members = self._node, self._members
+        counts = {"pod": members.pods, "container": members.containers, "system": members.slices}
+        levels = [(f'{node},level="{level}"', len(found)) for level, found in counts.items()]
+        modes = {
+            **self.node.modes(),
+            "descriptors_exhausted": self.descriptors.exhausted,
+            "inotify_unavailable": not members.watch.works,
+            "cgroup_root_is_not_the_hosts": not self.hierarchy.whole,
+        }
+        told = [(f'{node},mode="{mode}"', int(on)) for mode, on in modes.items()]
+        gauges: dict[str, tuple[str, list[tuple[str, float]]]] = {
+            "scrape_duration_seconds": ("Duration of this scrape.", [(node, round(seconds, 6))]),
+            "cgroups": ("Cgroups seen, by level.", [*levels]),
+            "degraded": ("1 while a substitute is used or something is not as it should be.", [*told]),
+            "descriptors": ("Descriptors kept open.", [(node, self.descriptors.kept)]),
+        }
+        for name, (text, samples) in gauges.items():
+            yield from family(_HEALTH + name, "gauge", text, samples)
+        unreadable = [(node, self.descriptors.unreadable)]
+        yield from family(f"{_HEALTH}unreadable_files_total", "counter", "Reads that failed.", unreadable)

@@ -1,6 +1,12 @@
-"""Prometheus' text format, written. Knows names and escaping, nothing of memory."""
+"""Prometheus' text format, written. Knows names and escaping, nothing of memory.
 
-from collections.abc import Iterable
+A `Table` writes the same families of the same members again and again: text around the numbers is kept as one template
+per family, and made anew only when members, or which of them have a value, have changed.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import compress
 
 
 def escaped(value: str) -> str:
@@ -9,15 +15,72 @@ def escaped(value: str) -> str:
     return safe.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def family(name: str, kind: str, text: str, samples: Iterable[tuple[str, float]]) -> Iterable[str]:
+def label_text(labels: Iterable[tuple[str, str]]) -> str:
+    """`a="b",c="d"`; a label without a value is the same as none, so it is left out."""
+    return ",".join(f'{name}="{escaped(value)}"' for name, value in labels if value)
+
+
+def family(name: str, kind: str, text: str, samples: Iterable[tuple[str, float]]) -> Iterator[str]:
     """HELP, TYPE and the samples (label text, value); nothing when there is none."""
     lines = [f"{name}{{{labels}}} {formatted(value)}" for labels, value in samples]
     if lines:
-        yield f"# HELP {name} {text}"
-        yield f"# TYPE {name} {kind}"
+        yield heading(name, kind, text)
         yield from lines
+
+
+def heading(name: str, kind: str, text: str) -> str:
+    """HELP and TYPE."""
+    return f"# HELP {name} {text}\n# TYPE {name} {kind}"
 
 
 def formatted(value: float) -> str:
     """Whole numbers without a point."""
     return str(int(value)) if value == int(value) else repr(float(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A family, or a part of one with a label more. Without a help text it continues the family before it."""
+
+    name: str
+    kind: str
+    text: str
+    label: str = ""
+
+
+class Table:
+    """Families of many members, a value of each per column."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self._columns = columns
+        self._labels: list[str] = []
+        self._templates: list[str] = [""] * len(columns)
+        self._present: list[object] = [None] * len(columns)
+
+    def text(self, labels: list[str], rows: Iterable[Sequence[int | float | None]]) -> str:
+        """Lines of all members: `labels` their label texts, `rows` their values in the columns' order."""
+        if labels != self._labels:
+            self._labels = labels
+            self._present = [None] * len(self._columns)
+        parts = []
+        for number, values in enumerate(zip(*rows, strict=True)):
+            present: object = True
+            known: tuple[object, ...] = values
+            if None in values:
+                present = [value is not None for value in values]
+                known = tuple(value for value in values if value is not None)
+            if present != self._present[number]:
+                self._present[number] = present
+                self._templates[number] = self._template(number, present)
+            parts.append(self._templates[number] % known)
+        return "".join(parts)
+
+    def _template(self, number: int, present: object) -> str:
+        column = self._columns[number]
+        labels = list(compress(self._labels, present)) if isinstance(present, list) else self._labels
+        if not labels:
+            return ""
+        lines = [f"{column.name}{{{text}{column.label}}}".replace("%", "%%") + " %s\n" for text in labels]
+        if column.text:
+            lines.insert(0, heading(column.name, column.kind, column.text).replace("%", "%%") + "\n")
+        return "".join(lines)

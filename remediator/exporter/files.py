@@ -1,19 +1,20 @@
 """Files kept open and read again with pread: a third of the cost of opening them each time.
 
 A descriptor pins its cgroup's directory in the kernel after rmdir, and reading it gives ENODEV: so it is closed at
-the first error, and by the scan that no longer sees the cgroup. Beyond the descriptor limit files are opened for each
-read and closed again, which is told as a degraded mode.
+the first error, and as soon as the membership no longer sees the cgroup. Beyond the descriptor limit files are opened
+for each read and closed again, which is told as a degraded mode.
 """
 
 import contextlib
 import errno
 import os
 import resource
-from pathlib import Path
 
-_CHUNK = 16384
+_CHUNK = 4096
 _SPARE = 64
+"""Descriptors left for connections, /proc and the like."""
 _GONE = (errno.ENOENT, errno.ENODEV, errno.ESRCH)
+_NO_MORE = (errno.EMFILE, errno.ENFILE)
 
 
 class Vanished(Exception):  # noqa: N818 - a fact, not a failure
@@ -52,58 +53,59 @@ class KernelFile:
 
     def read(self) -> bytes | None:
         """The content; None when this kernel has no such file or will not let it be read. Raises Vanished."""
-        if self._missing:
-            return None
         try:
-            if self._descriptor < 0 and not self._open():
-                return self._read_once()
-            return _all(self._descriptor)
+            if self._descriptor >= 0:
+                data = os.pread(self._descriptor, _CHUNK, 0)
+                if self._vanishes and len(data) < _CHUNK:
+                    return data
+                return data + _rest(self._descriptor, len(data))
+            return None if self._missing else self._read_unopened()
         except OSError as error:
             self.close()
             self._note(error)
             return None
 
-    def _open(self) -> bool:
-        if self._descriptors.exhausted:
-            return False
-        self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        self._descriptors.kept += 1
-        return True
-
-    def _read_once(self) -> bytes:
+    def _read_unopened(self) -> bytes:
         descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        kept = False
         try:
-            return _all(descriptor)
+            data = _rest(descriptor, 0)
+            if not self._descriptors.exhausted:
+                self._descriptor, kept = descriptor, True
+                self._descriptors.kept += 1
+            return data
         finally:
-            os.close(descriptor)
+            if not kept:
+                os.close(descriptor)
 
     def _note(self, error: OSError) -> None:
         """Raise Vanished, or remember what this failure means."""
         if self._vanishes and error.errno in _GONE and (error.errno == errno.ENODEV or self._directory_gone()):
             raise Vanished(self._path) from error
-        # Not there (no such controller, older kernel) or EOPNOTSUPP: that does not change while we run.
+        # Not there (no such controller, older kernel) or EOPNOTSUPP: no error at every scrape.
         if error.errno in (errno.ENOENT, errno.EOPNOTSUPP):
             self._missing = True
-        else:
-            self._descriptors.unreadable += 1
+            return
+        if error.errno in _NO_MORE:
+            self._descriptors.limit = min(self._descriptors.limit, self._descriptors.kept)
+        self._descriptors.unreadable += 1
 
     def _directory_gone(self) -> bool:
-        return not Path(self._path).parent.is_dir()
+        return not os.path.isdir(os.path.dirname(self._path))  # noqa: PTH112, PTH120 - no Path per failure
 
     def close(self) -> None:
-        """Let go of the descriptor."""
+        """Let go of the descriptor, and of what was learnt: the next read opens the file anew."""
+        self._missing = False
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
             self._descriptors.kept -= 1
 
 
-def _all(descriptor: int) -> bytes:
-    data = os.pread(descriptor, _CHUNK, 0)
-    # Kernel files end with a short read; a full chunk may have a rest.
-    while len(data) % _CHUNK == 0 and data:
-        more = os.pread(descriptor, _CHUNK, len(data))
-        if not more:
-            break
-        data += more
-    return data
+def _rest(descriptor: int, offset: int) -> bytes:
+    """All from an offset on; /proc may end a read early, so only an empty one is the end."""
+    parts = []
+    while more := os.pread(descriptor, _CHUNK, offset):
+        parts.append(more)
+        offset += len(more)
+    return b"".join(parts)

@@ -20,7 +20,7 @@ class UsageError(Exception):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options."""
+    """The options; what is on the command line wins over the environment."""
     found = argparse.ArgumentParser(
         prog="remediator exporter", description="Memory of this node and its pods, from cgroups and /proc."
     )
@@ -38,9 +38,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run; 0 when ended by a signal or --once, 2 for wrong options."""
     options = parser().parse_args(argv)
     try:
+        if not options.history_seconds >= 0:
+            raise UsageError(f"--history-seconds: {options.history_seconds:g} is not 0 (keep nothing) or more")
         collector = _collector(options)
         if options.once:
-            sys.stdout.write(collector.page())
+            sys.stdout.write(collector.whole_page())
             collector.close()
             return 0
         _serve(collector, options)
@@ -73,7 +75,7 @@ def _node_cgroup(hierarchy: Hierarchy, path: str) -> str:
 
 def _serve(collector: Collector, options: argparse.Namespace) -> None:
     host, _, port = options.listen.rpartition(":")
-    if not port.isdigit():
+    if not port.isdigit() or int(port) > 65535:
         raise UsageError(f"--listen: {options.listen} is not HOST:PORT, for example 127.0.0.1:9101")
     history = History(collector, options.history_seconds)
     try:

@@ -1,8 +1,9 @@
 """Which cgroups there are, kept from scrape to scrape.
 
-Listing a thousand directories costs more than reading their files, so it is done when something says that members have
-changed: a directory's link count (the kernel counts its children there), a read that found a cgroup gone, or the end of
-half a minute. Whatever vanished is closed at once: a kept descriptor pins a dying cgroup.
+Listing a thousand directories costs as much as reading their files, so it is done when something says that members
+have changed: inotify (without it the directories' link counts, where the kernel counts children), a read that found a
+cgroup gone, or the end of half a minute, which also looks for new roots of pods. Whatever vanished is closed at once:
+a kept descriptor pins a dying cgroup.
 """
 
 import os
@@ -10,10 +11,11 @@ import time
 from collections.abc import Callable
 
 from remediator.exporter.cgroups import Cgroup, Layout
-from remediator.exporter.exposition import escaped
+from remediator.exporter.exposition import label_text
 from remediator.exporter.files import Descriptors
-from remediator.exporter.hierarchy import Hierarchy, find_pods, pod_directories, system_slices
+from remediator.exporter.hierarchy import Hierarchy, find_pods, pod_roots, system_slices
 from remediator.exporter.paths import CgroupPath
+from remediator.exporter.watching import Watch
 
 RELIST_SECONDS = 30.0
 _NO_LINK_COUNT = 1
@@ -23,15 +25,14 @@ _NO_LINK_COUNT = 1
 class Member:
     """One cgroup: what it is, its files, and the text of its labels."""
 
-    __slots__ = ("cgroup", "directory", "found", "labels", "lines", "parts", "shown")
+    __slots__ = ("apart", "cgroup", "directory", "found", "labels", "parts")
 
     def __init__(self, found: CgroupPath, directory: str, cgroup: Cgroup, labels: str) -> None:
         self.found, self.directory, self.cgroup, self.labels = found, directory, cgroup, labels
+        self.apart: bool | None = None
+        """Whether its own cgroup does not hold its containers' memory; None while not looked up."""
         self.parts: list[Member] = []
         """Containers whose sum stands for this pod; empty where its own cgroup holds them."""
-        self.lines: dict[str, str] = {}
-        self.shown: object = None
-        """The values that `lines` were made of."""
 
 
 class Membership:
@@ -45,28 +46,36 @@ class Membership:
         most_bytes: int,
         node_name: str,
         clock: Callable[[], float] = time.monotonic,
+        watch: Watch | None = None,
     ) -> None:
         self._hierarchy, self._names, self._descriptors = hierarchy, names, descriptors
         self._most_bytes, self._node_name, self._clock = most_bytes, node_name, clock
+        self.watch = watch or Watch()
         self._members: dict[str, Member] = {}
         self._links: dict[str, int] = {}
-        self._listed_at = float("-inf")
+        self._roots: list[str] = []
+        self._above: set[str] = set()
+        self._roots_at = self._listed_at = float("-inf")
         self.pods: list[Member] = []
         self.containers: list[Member] = []
         self.slices: list[Member] = []
 
     def refresh(self) -> None:
         """List again if anything may have changed."""
-        if self._clock() - self._listed_at >= RELIST_SECONDS or self._changed():
+        now, watched = self._clock(), self.watch.works
+        changed = self.watch.changed() if watched else self._links_changed()
+        if watched and not self.watch.works:
+            self._roots_at = float("-inf")
+        if now - self._roots_at >= RELIST_SECONDS or not changed.isdisjoint(self._above):
+            self._find_roots()
+            self._roots_at = now
+            self._list()
+        elif changed or now - self._listed_at >= RELIST_SECONDS:
             self._list()
 
-    def dropped(self, member: Member) -> None:
+    def vanished(self, member: Member) -> None:
         """A read found it gone: close it, and list at the next scrape."""
         member.cgroup.close()
-        self._members.pop(member.directory, None)
-        for members in (self.pods, self.containers, self.slices):
-            if member in members:
-                members.remove(member)
         self._listed_at = float("-inf")
 
     def close(self) -> None:
@@ -74,27 +83,39 @@ class Membership:
         for member in self._members.values():
             member.cgroup.close()
         self._members.clear()
+        self.watch.close()
 
-    def _changed(self) -> bool:
-        try:
-            return any(
-                count == _NO_LINK_COUNT or os.stat(directory).st_nlink != count  # noqa: PTH116 - the hot path
-                for directory, count in self._links.items()
-            )
-        except OSError:
-            return True
+    def _links_changed(self) -> set[str]:
+        return {
+            directory
+            for directory, count in self._links.items()
+            if count == _NO_LINK_COUNT or _links(directory) != count
+        }
+
+    def _find_roots(self) -> None:
+        """Roots come and go in few directories: the top, and where the present ones are."""
+        self._links = {}
+        self._entering(self._hierarchy.root)
+        self._roots = pod_roots(self._hierarchy.root)
+        self._above = {self._hierarchy.root, *map(os.path.dirname, self._roots)}
+        for directory in self._above:
+            self._entering(directory)
+
+    def _entering(self, directory: str) -> None:
+        """A directory is about to be listed: note how to learn of changes in it."""
+        if self.watch.works:
+            self.watch.add(directory)
+        if not self.watch.works:
+            self._links[directory] = _links(directory)
 
     def _list(self) -> None:
         root = self._hierarchy.root
-        watched = pod_directories(root)
-        self._links = {directory: _links(directory) for directory in watched}
-        found = find_pods(root)
-        self._links |= {directory: _links(directory) for directory, path in found if path.level == "pod"}
-        slices = [(directory, CgroupPath("system")) for directory in system_slices(root)]
-        present = {directory for directory, _ in (*found, *slices)}
-        for directory in self._members.keys() - present:
-            self._members.pop(directory).cgroup.close()
-        members = [self._member(directory, path) for directory, path in (*found, *slices)]
+        self._links = {directory: _links(directory) for directory in self._links.keys() & self._above}
+        found = find_pods(root, self._roots, self._entering)
+        found += [(directory, CgroupPath("system")) for directory in system_slices(root)]
+        for key in self._members.keys() - {_key(directory, path) for directory, path in found}:
+            self._members.pop(key).cgroup.close()
+        members = [self._member(directory, path) for directory, path in found]
         self.pods = [member for member in members if member.found.level == "pod"]
         self.containers = [member for member in members if member.found.level == "container"]
         self.slices = [member for member in members if member.found.level == "system"]
@@ -102,13 +123,20 @@ class Membership:
         self._listed_at = self._clock()
 
     def _member(self, directory: str, found: CgroupPath) -> Member:
-        known = self._members.get(directory)
-        if known is None or known.found != found:
+        key = _key(directory, found)
+        known = self._members.get(key)
+        if known is None:
+            cgroup = self._cgroup(directory, leaf=found.level == "container")
             path = directory[len(self._hierarchy.root.rstrip("/")) :] if found.level == "system" else ""
-            cgroup = Cgroup(directory, self._names, self._descriptors, self._most_bytes)
-            known = self._members[directory] = Member(found, directory, cgroup, self._labels(found, path))
+            known = self._members[key] = Member(found, directory, cgroup, self._labels(found, path))
+        elif not known.cgroup.values:
+            # Without a memory controller when it was last read; the kubelet may have enabled it since.
+            known.cgroup.close()
         known.parts = []
         return known
+
+    def _cgroup(self, directory: str, leaf: bool) -> Cgroup:
+        return Cgroup(directory, self._names, self._descriptors, self._most_bytes, leaf=leaf)
 
     def _labels(self, found: CgroupPath, path: str) -> str:
         labels = {
@@ -120,7 +148,7 @@ class Membership:
             "runtime": found.runtime,
             "path": path,
         }
-        return ",".join(f'{key}="{escaped(value)}"' for key, value in labels.items())
+        return label_text(labels.items())
 
     def _join_parts(self) -> None:
         """Pods whose memory is counted only in their containers: v1 without hierarchy, mismatched drivers."""
@@ -142,6 +170,11 @@ class Membership:
         return Member(found, container.directory, container.cgroup, self._labels(found, ""))
 
 
+def _key(directory: str, found: CgroupPath) -> str:
+    """A kubepods root or a mismatched container may be a slice as well: a member for each level."""
+    return f"{found.level}:{directory}"
+
+
 def _links(directory: str) -> int:
     try:
         return os.stat(directory).st_nlink  # noqa: PTH116 - the hot path
@@ -150,11 +183,13 @@ def _links(directory: str) -> int:
 
 
 def _stands_apart(pod: Member, container: Member) -> bool:
-    """The pod's own cgroup does not hold its containers' memory."""
+    """The pod's own cgroup does not hold its containers' memory (asked of the kernel once)."""
     if not container.directory.startswith(pod.directory + "/"):
         return True
-    try:
-        with open(f"{pod.directory}/memory.use_hierarchy", "rb") as file:  # noqa: PTH123 - beside the hot path
-            return file.read().strip() == b"0"
-    except OSError:
-        return False
+    if pod.apart is None:
+        try:
+            with open(f"{pod.directory}/memory.use_hierarchy", "rb") as file:  # noqa: PTH123 - beside the hot path
+                pod.apart = file.read().strip() == b"0"
+        except OSError:
+            pod.apart = False
+    return pod.apart

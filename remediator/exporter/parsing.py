@@ -1,6 +1,6 @@
 """Kernel files to numbers. Pure; what is missing stays missing, never 0."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 _UNLIMITED = b"max"
 
@@ -10,40 +10,54 @@ def flat(data: bytes) -> dict[bytes, int]:
     found: dict[bytes, int] = {}
     for line in data.split(b"\n"):
         key, _, value = line.partition(b" ")
-        try:
+        if value.isdigit():
             found[key] = int(value)
-        except ValueError:
-            continue
     return found
 
 
 class StatIndex:
-    """Some keys of a `key value` file, found by their remembered places: the file's layout is the kernel's.
+    """Some keys of a `key value` file, found by their remembered lines: the file's layout is the kernel's.
 
-    Every place is checked by its key, so another layout is only slower, never wrong.
+    Every line is checked by its key and the file by its number of lines, so another layout is only slower, never
+    wrong.
     """
 
-    __slots__ = ("_keys", "_places")
+    __slots__ = ("_count", "_keys", "_places")
 
-    def __init__(self, keys: Iterable[bytes]) -> None:
+    def __init__(self, keys: Sequence[bytes]) -> None:
+        """Empty keys are slots that stay None."""
         self._keys = tuple(keys)
-        self._places: list[tuple[bytes, int]] = []
+        self._places: list[tuple[int, int, bytes, int]] = []
+        self._count = -1
 
-    def values(self, data: bytes) -> dict[bytes, int]:
-        """key -> value of those that are there."""
-        words = data.split()
-        try:
-            found = {key: int(words[place]) for key, place in self._places if words[place - 1] == key}
-            if found and len(found) == len(self._places):
-                return found
-        except (IndexError, ValueError):
-            pass
-        return self._found_anew(words)
+    def values(self, data: bytes) -> list[int | float | None]:
+        """A value per key, in their order; None for what is not there."""
+        lines = data.split(b"\n")
+        if len(lines) == self._count:
+            found: list[int | float | None] = [None] * len(self._keys)
+            try:
+                for slot, place, prefix, length in self._places:
+                    line = lines[place]
+                    if not line.startswith(prefix):
+                        break
+                    found[slot] = int(line[length:])
+                else:
+                    return found
+            except ValueError:
+                pass
+        return self._found_anew(lines)
 
-    def _found_anew(self, words: list[bytes]) -> dict[bytes, int]:
-        at = {word: place + 1 for place, word in enumerate(words[:-1]) if place % 2 == 0}
-        self._places = [(key, at[key]) for key in self._keys if key in at and words[at[key]].isdigit()]
-        return {key: int(words[place]) for key, place in self._places}
+    def _found_anew(self, lines: list[bytes]) -> list[int | float | None]:
+        self._count, self._places = len(lines), []
+        found: list[int | float | None] = [None] * len(self._keys)
+        slots = {key: slot for slot, key in enumerate(self._keys) if key}
+        for place, line in enumerate(lines):
+            key, _, value = line.partition(b" ")
+            slot = slots.get(key)
+            if slot is not None and value.isdigit():
+                self._places.append((slot, place, key + b" ", len(key) + 1))
+                found[slot] = int(value)
+        return found
 
 
 def meminfo(data: bytes) -> dict[bytes, int]:
@@ -60,24 +74,24 @@ def meminfo(data: bytes) -> dict[bytes, int]:
 def number(data: bytes) -> int | None:
     """A file that holds one number; None for `max` and for what is no number."""
     text = data.strip()
-    if text == _UNLIMITED:
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        return None
+    return int(text) if text != _UNLIMITED and text.isdigit() else None
+
+
+def oom_kills(data: bytes) -> int | None:
+    """`oom_kill` of memory.events (v2) or memory.oom_control (v1); None on kernels that do not count."""
+    _, found, rest = data.partition(b"oom_kill ")
+    value = rest.partition(b"\n")[0]
+    return int(value) if found and value.isdigit() else None
 
 
 def stalled(data: bytes) -> dict[str, float]:
     """PSI: kind (`some`, `full`) -> total seconds stalled; totals are microseconds."""
     found: dict[str, float] = {}
-    for line in data.decode("ascii", "replace").splitlines():
-        words = line.split()
-        if words and words[0] in ("some", "full"):
-            for word in words[1:]:
-                key, _, value = word.partition("=")
-                if key == "total" and value.isdigit():
-                    found[words[0]] = int(value) / 1_000_000
+    for line in data.split(b"\n"):
+        kind, _, rest = line.partition(b" ")
+        _, told, total = rest.partition(b"total=")
+        if kind in (b"some", b"full") and told and total.isdigit():
+            found[kind.decode()] = int(total) / 1_000_000
     return found
 
 

@@ -34,13 +34,24 @@ def test_without_mem_available_an_estimate_is_made_and_told(tmp_path):
     node = Node(tmp_path, Descriptors())
     found = {name: value for name, _, value in node.samples()}
     assert found["memory_available_bytes"] == (10000 + 25000 + 1000 - 1000) * 1024
-    assert node.degraded == {"memory_available_estimated"}
+    assert node.modes() == {"memory_available_estimated": True, "memory_available_implausible": False}
 
 
 def test_more_available_than_there_is_leaves_the_sample_out(tmp_path):
     """A figure that cannot be is not exported, neither clamped nor 0."""
     found = samples(tmp_path, meminfo="MemTotal: 10 kB\nMemFree: 1 kB\nMemAvailable: 20 kB\n")
     assert "memory_available_bytes" not in found
+
+
+def test_a_degraded_mode_ends_when_its_reason_does(tmp_path):
+    """An implausible figure is flagged at the scrape that saw it, and not for ever."""
+    (tmp_path / "meminfo").write_text("MemTotal: 10 kB\nMemFree: 1 kB\nMemAvailable: 20 kB\n")
+    node = Node(tmp_path, Descriptors())
+    list(node.samples())
+    assert node.modes()["memory_available_implausible"]
+    (tmp_path / "meminfo").write_text(MEMINFO)
+    list(node.samples())
+    assert not node.modes()["memory_available_implausible"]
 
 
 @pytest.mark.parametrize(
