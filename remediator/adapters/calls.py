@@ -11,8 +11,9 @@ from concurrent.futures import Future
 from typing import Any
 
 import requests
+import urllib3
 
-_CHUNK_BYTES = 65536
+_PIECE_BYTES = 65536
 _AT_ONCE = 16
 MAX_BYTES = 64 * 1024**2
 
@@ -52,17 +53,25 @@ class DeadlineSession(requests.Session):
         remaining = max(0.001, end - time.monotonic())
         options |= {"timeout": remaining, "stream": True, "allow_redirects": False}
         response = super().request(*arguments, **options)
+        try:
+            response._content = self._body(response, end)
+            response._content_consumed = True  # type: ignore[attr-defined]  # or close() drops the connection
+        except urllib3.exceptions.HTTPError as error:
+            raise requests.ConnectionError(f"the answer broke off: {error}") from error
+        finally:
+            response.close()
+        return response
+
+    def _body(self, response: requests.Response, end: float) -> bytes:
+        """Piece by piece as they come: a read that waits for a whole block would wait for a dripping server."""
         body = bytearray()
-        for chunk in response.iter_content(_CHUNK_BYTES):
-            body += chunk
+        while piece := response.raw.read1(_PIECE_BYTES, decode_content=True):
+            body += piece
             if len(body) > self._max_bytes:
-                response.close()
                 raise requests.RequestException(f"an answer of more than {self._max_bytes} bytes")
             if time.monotonic() > end:
-                response.close()
                 raise self._late()
-        response._content = bytes(body)
-        return response
+        return bytes(body)
 
     def _late(self) -> requests.Timeout:
         return requests.Timeout(f"no whole answer within {self._deadline_seconds:g} s")

@@ -14,7 +14,7 @@ import kubernetes
 import urllib3
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_exponential_jitter
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from remediator import metrics
 from remediator.adapters.errors import BrokenError, KubernetesError, RefusedError, TransientError
@@ -29,7 +29,7 @@ WRITE_TIMEOUT_SECONDS = 15.0
 PAGE_OBJECTS = 500
 _LONGEST_PAUSE_SECONDS = 2.0
 _POOL_SIZE = 32
-_CHUNK_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 18
 _NEVER_SENT = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)
 _Call = Callable[..., Any]
 
@@ -107,7 +107,7 @@ def _pause(state: RetryCallState) -> float:
     """What the server asks for (within reason), else a growing one with jitter."""
     error = state.outcome.exception() if state.outcome is not None else None
     asked = error.retry_after_seconds if isinstance(error, KubernetesError) else 0.0
-    grown = wait_exponential_jitter(initial=0.1, max=_LONGEST_PAUSE_SECONDS, jitter=0.1)(state)
+    grown = wait_random_exponential(multiplier=0.1, max=_LONGEST_PAUSE_SECONDS)(state)
     return max(grown, min(asked, _LONGEST_PAUSE_SECONDS))
 
 
@@ -130,13 +130,14 @@ def _once(call: _Call, arguments: tuple[Any, ...], options: Mapping[str, Any], t
 
 
 def _body(response: Any, end: float) -> bytes:
-    """The whole body, or a time-out: a read of the socket has one of its own, a slow body needs its end here."""
+    """The whole body, or a time-out: a read of the socket has one of its own, a dripping body needs its end here."""
     body = bytearray()
-    for chunk in response.stream(_CHUNK_BYTES):
-        body += chunk
+    while piece := response.read1(_PIECE_BYTES):
+        body += piece
         if time.monotonic() > end:
             response.close()
             raise TimeoutError("the answer did not end in time")
+    response.release_conn()
     return bytes(body)
 
 

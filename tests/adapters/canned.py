@@ -46,6 +46,8 @@ class Asked:
     path: str
     query: dict[str, list[str]]
     headers: dict[str, str]
+    peer: tuple[str, int]
+    """Address and port of the connection it came by."""
     body: Any = None
 
 
@@ -68,6 +70,7 @@ class Canned:
         self._stopped = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
+        self._server.handle_error = lambda *_: None  # Clients that left in the middle are what is tested here.
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -87,7 +90,7 @@ class Canned:
                 length = int(self.headers.get("Content-Length") or 0)
                 raw = self.rfile.read(length)
                 split = urlsplit(self.path)
-                asked = Asked(self.command, split.path, parse_qs(split.query), dict(self.headers))
+                asked = Asked(self.command, split.path, parse_qs(split.query), dict(self.headers), self.client_address)
                 asked.body = json.loads(raw) if raw else None
                 canned.asked.append(asked)
                 said = canned.answer(asked)
