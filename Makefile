@@ -27,11 +27,11 @@ drill: venv tools ## rehearse: the whole product against a simulated cluster (SC
 drill-live: venv tools ## the same with real cgroups, real processes and real memory (root)
 	@$(BIN)/remediator drill-live
 
-# Whatever the checks say, the tests have the last word. Drills run one after another: they have a clock to keep.
+# Whatever the checks say, the tests have the last word. Two drills run side by side, each keeps about half a core busy.
 test: venv tools ## everything: checks, unit, property, rule and acceptance tests (under ten minutes)
 	@status=0; $(MAKE) --no-print-directory lint || status=1; \
 	$(BIN)/pytest -n 2 -m "not acceptance" || status=1; \
-	$(BIN)/pytest -m acceptance || status=1; exit $$status
+	$(BIN)/pytest -n 2 --dist loadgroup -m acceptance || status=1; exit $$status
 
 check: venv tools lint ## the fast part of test, in under two minutes
 	@$(BIN)/pytest -n 2 -m "not acceptance"
@@ -43,7 +43,7 @@ lint: venv
 	@$(BIN)/lint-imports
 
 acceptance: venv tools ## only the tests with real Prometheus, Alertmanager and gunicorn
-	@$(BIN)/pytest -m acceptance
+	@$(BIN)/pytest -n 2 --dist loadgroup -m acceptance
 
 bench-%: venv tools FORCE ## measure NAME (exporter, rules): ratios go to build/bench/NAME.json
 	@$(BIN)/python tests/bench/bench_$*.py

@@ -45,11 +45,13 @@ def as_wanted(drill: Drilled) -> None:
     assert drill.status == 0
 
 
+@pytest.mark.xdist_group("storm")
 def test_storm_ends_as_wanted(storm: Drilled) -> None:
     """A node driven to RED is relieved by moving batch work, and no service dies."""
     as_wanted(storm)
 
 
+@pytest.mark.xdist_group("storm")
 def test_storm_reports_what_others_read(storm: Drilled) -> None:
     """report.json has every documented key, and evictions carry what they were decided by."""
     assert set(storm.report) >= REPORTED
@@ -62,6 +64,7 @@ def test_storm_reports_what_others_read(storm: Drilled) -> None:
     assert storm.report["webhooks_received"] > 0
 
 
+@pytest.mark.xdist_group("storm")
 def test_storm_shows_whom_the_kubelet_would_have_taken(storm: Drilled) -> None:
     """The kubelet's own order would have reached the broker, which ours never does."""
     names = [pod["workload"] for pod in storm.report["kubelet_order"]]
@@ -69,6 +72,7 @@ def test_storm_shows_whom_the_kubelet_would_have_taken(storm: Drilled) -> None:
     assert "middleware/StatefulSet/kafka" not in [pod["workload"] for pod in storm.report["evicted"]]
 
 
+@pytest.mark.xdist_group("storm")
 def test_storm_watches_this_machine(storm: Drilled) -> None:
     """Real cgroups and /proc pass through the same rules: level, score, biggest cgroups, and nothing is done."""
     machine = storm.report["this_machine"]
@@ -78,6 +82,7 @@ def test_storm_watches_this_machine(storm: Drilled) -> None:
     assert all(event["node"] != "this-machine" for event in storm.report["evicted"] if "node" in event)
 
 
+@pytest.mark.xdist_group("storm")
 def test_storm_page_stands_alone(storm: Drilled) -> None:
     """report.html needs no network: no script, style, image or font from elsewhere, and it draws the node."""
     page = (storm.directory / "report.html").read_text()
@@ -89,21 +94,37 @@ def test_storm_page_stands_alone(storm: Drilled) -> None:
         assert pod["name"] in page
 
 
+@pytest.mark.xdist_group("spike")
 def test_spike_is_told_and_nothing_else(drilled: Run) -> None:
     """Ninety seconds at 90 % reach YELLOW, one notification, and nothing is touched."""
     as_wanted(drilled("spike"))
 
 
+@pytest.mark.xdist_group("pdb")
 def test_budget_is_respected(drilled: Run) -> None:
     """A candidate held by a budget stays and the next one is taken."""
     as_wanted(drilled("pdb"))
 
 
+@pytest.mark.xdist_group("silenced")
 def test_silences_pause_remediation(drilled: Run) -> None:
     """A silence on the node stops everything until it ends, one on a namespace keeps its pods."""
     as_wanted(drilled("silenced"))
 
 
+@pytest.mark.xdist_group("two-nodes")
+def test_two_nodes_are_relieved_at_once(drilled: Run) -> None:
+    """Two of ten nodes RED at once: both are relieved, the storm brake stays off."""
+    as_wanted(drilled("two-nodes"))
+
+
+@pytest.mark.xdist_group("storm-brake")
+def test_many_red_nodes_stop_all_evictions(drilled: Run) -> None:
+    """Four of ten nodes RED at once: nothing is evicted anywhere."""
+    as_wanted(drilled("storm-brake"))
+
+
+@pytest.mark.xdist_group("unfulfilled")
 def test_unfulfilled_want_fails_the_drill(drilled: Run, tmp_path: Path) -> None:
     """A want that does not hold makes `passed` false and the exit status 1."""
     story = tmp_path / "calm.yaml"
