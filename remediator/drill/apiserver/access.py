@@ -4,7 +4,7 @@ Without configured users everybody is `system:admin` and may everything, as with
 owner.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from remediator.drill.apiserver.errors import ApiError, unauthorized
@@ -46,6 +46,18 @@ class Access:
     tokens: Mapping[str, str] = field(default_factory=dict)
     grants: Sequence[Grant] = ()
 
+    @staticmethod
+    def from_objects(tokens: Mapping[str, str], objects: Iterable[Json]) -> "Access":
+        """Tokens (token -> user name) and RBAC objects as in manifests: roles of both kinds and their bindings.
+
+        A binding's ServiceAccount is the user `system:serviceaccount:NAMESPACE:NAME`; groups are not known.
+        Raises ValueError for a binding of a role that is not among the objects.
+        """
+        known = list(objects)
+        roles = {_role_key(obj): obj.get("rules") or [] for obj in known if obj["kind"] in ("Role", "ClusterRole")}
+        bindings = [obj for obj in known if obj["kind"] in ("RoleBinding", "ClusterRoleBinding")]
+        return Access(tokens, [grant for binding in bindings for grant in _grants(binding, roles)])
+
     def user(self, authorization: str) -> str:
         """User of a bearer token; raises 401."""
         if not self.tokens:
@@ -81,34 +93,63 @@ class Access:
         details: Json = {"name": asked.name} if asked.name else {}
         if asked.group:
             details["group"] = asked.group
+        # A real server names the resource here without its subresource.
         raise ApiError(403, message, "Forbidden", {**details, "kind": asked.resource})
 
     def review(self, user: str, body: Json) -> Json:
         """Answer a SelfSubjectAccessReview."""
         spec: Json = body.get("spec") or {}
         wanted: Json = spec.get("resourceAttributes") or {}
-        asked = Attributes(
-            wanted.get("verb", ""),
-            wanted.get("group", ""),
-            wanted.get("resource", ""),
-            wanted.get("namespace", ""),
-            wanted.get("name", ""),
-            wanted.get("subresource", ""),
-        )
-        return {
-            "kind": "SelfSubjectAccessReview",
-            "apiVersion": "authorization.k8s.io/v1",
-            "metadata": {},
-            "spec": spec,
-            "status": {"allowed": self.allows(user, asked)},
-        }
+        keys = ("verb", "group", "resource", "namespace", "name", "subresource")
+        asked = Attributes(*(wanted.get(key) or "" for key in keys))
+        if "resourceAttributes" not in spec and "nonResourceAttributes" not in spec:
+            text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+            raise ApiError(422, f'SelfSubjectAccessReview.authorization.k8s.io "" is invalid: {text}', "Invalid", {})
+        allowed = "nonResourceAttributes" in spec or self.allows(user, asked)
+        return _reviewed("SelfSubjectAccessReview", spec, {"allowed": allowed})
+
+    def rules_review(self, user: str, body: Json) -> Json:
+        """Answer a SelfSubjectRulesReview: what the user may in a namespace."""
+        spec: Json = body.get("spec") or {}
+        everything = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
+        open_to_all = user == ADMIN or not self.tokens
+        theirs = [grant for grant in self.grants if grant.user == user]
+        rules = [rule for grant in theirs if grant.namespace in (None, spec.get("namespace")) for rule in grant.rules]
+        found = everything if open_to_all else rules
+        status = {"resourceRules": found, "nonResourceRules": [], "incomplete": False}
+        return _reviewed("SelfSubjectRulesReview", spec, status)
+
+
+def _reviewed(kind: str, spec: Json, status: Json) -> Json:
+    head = {"kind": kind, "apiVersion": "authorization.k8s.io/v1", "metadata": {}}
+    return {**head, "spec": spec, "status": status}
+
+
+def _role_key(obj: Json) -> tuple[str, str, str]:
+    metadata = obj["metadata"]
+    return obj["kind"], (metadata.get("namespace") or "") if obj["kind"] == "Role" else "", metadata["name"]
+
+
+def _grants(binding: Json, roles: Mapping[tuple[str, str, str], Sequence[Json]]) -> Iterator[Grant]:
+    reference, namespace = binding["roleRef"], binding["metadata"].get("namespace")
+    own = (namespace or "") if reference["kind"] == "Role" else ""
+    rules = roles.get((reference["kind"], own, reference["name"]))
+    if rules is None:
+        name = binding["metadata"]["name"]
+        raise ValueError(f"{binding['kind']} {name}: {reference['kind']} {reference['name']} is not among the objects")
+    for subject in binding.get("subjects") or []:
+        user = subject["name"]
+        if subject["kind"] == "ServiceAccount":
+            user = f"system:serviceaccount:{subject.get('namespace') or namespace}:{user}"
+        yield Grant(user, rules, namespace if binding["kind"] == "RoleBinding" else None)
 
 
 def _covers(rule: Json, asked: Attributes) -> bool:
     names: list[str] = rule.get("resourceNames") or []
+    resources = {"*", asked.full_resource, f"*/{asked.subresource}" if asked.subresource else "*"}
     return (
         bool({"*", asked.verb} & set(rule.get("verbs") or []))
         and bool({"*", asked.group} & set(rule.get("apiGroups") or []))
-        and bool({"*", asked.full_resource} & set(rule.get("resources") or []))
+        and bool(resources & set(rule.get("resources") or []))
         and (not names or asked.name in names)
     )

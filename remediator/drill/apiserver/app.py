@@ -2,26 +2,38 @@
 
 import asyncio
 import dataclasses
-import json
 from collections import deque
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from aiohttp import web
 
 from remediator.drill.apiserver import discovery
 from remediator.drill.apiserver.access import Access
-from remediator.drill.apiserver.errors import ApiError, bad_request
+from remediator.drill.apiserver.errors import ApiError, bad_request, method_not_allowed, no_such_path
+from remediator.drill.apiserver.exchange import (
+    BODY_BYTES,
+    as_json,
+    body_of,
+    content_type,
+    json_bytes,
+    refusal,
+    silence,
+)
 from remediator.drill.apiserver.faults import Fault, Faults
-from remediator.drill.apiserver.listing import Form, list_bytes
+from remediator.drill.apiserver.listing import Form, list_bytes, object_bytes
 from remediator.drill.apiserver.paths import Target, is_true, parse_path, selection
 from remediator.drill.apiserver.resources import Json
-from remediator.drill.apiserver.store import Store, timestamp
+from remediator.drill.apiserver.store import Store
 from remediator.drill.apiserver.tables import as_table
+from remediator.drill.apiserver.versions import shown
 from remediator.drill.apiserver.watching import Watch
 from remediator.drill.apiserver.writing import Writer
 
 _LOG_LENGTH = 100_000
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
+_REVIEWS = "/apis/authorization.k8s.io/v1/"
 
 
 class ApiServer:
@@ -31,152 +43,216 @@ class ApiServer:
         self.store, self.faults, self.access = store, faults, access
         self.log: deque[Json] = deque(maxlen=_LOG_LENGTH)
         self._writer = Writer(store)
+        self._watches: set[Watch] = set()
 
     # --- one request ------------------------------------------------------------------------------------
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Fault, authenticate, answer, log."""
-        fault = self.faults.hit(request.method, request.path_qs)
+        """Note, fault, authenticate, answer."""
+        asked = self._noted(request)
+        fault = self.faults.hit(request.method, request.path_qs, asked.get("verb", ""), _resource(asked))
         if fault is not None and fault.latency_seconds:
             await asyncio.sleep(fault.latency_seconds)
-        asked: Json = {}
-        if fault is not None and fault.never_answer:
-            self._note(request, None, asked)
-            await asyncio.Event().wait()
+        if fault is not None and fault.never_answer and not fault.lose_answer:
+            return await silence(request)
         try:
             if fault is not None and fault.status is not None:
-                raise _refusal(fault)
+                raise refusal(fault)
             response = await self._answer(request, asked)
         except ApiError as error:
-            response = web.json_response(error.body, status=error.code, headers=error.headers)
-        self._note(request, response.status, asked)
-        if fault is not None and fault.lose_answer and request.transport is not None:
-            request.transport.abort()
+            response = as_json(error.body, status=error.code, headers=error.headers)
+        asked["status"] = response.status
+        if fault is not None and fault.lose_answer:
+            if fault.never_answer:
+                return await silence(request)
+            if request.transport is not None:
+                request.transport.abort()
         return response
 
-    def _note(self, request: web.Request, status: int | None, asked: Json) -> None:
+    def _noted(self, request: web.Request) -> Json:
+        """The request's line in the log; its status follows with the answer."""
         entry: Json = {
-            "at": timestamp(self.store.clock()),
+            "at": self.store.clock().isoformat(),
             "method": request.method,
             "path": request.path,
             "query": request.query_string,
             "user_agent": request.headers.get("User-Agent", ""),
-            "status": status,
+            "status": None,
         }
-        self.log.append(entry | asked)
+        self.log.append(entry)
+        try:
+            wanted = self._attributes(request)
+        except ApiError:
+            return entry
+        entry.update(dataclasses.asdict(wanted))
+        return entry
+
+    def _attributes(self, request: web.Request) -> Any:
+        """What is asked for, as authorization and the log see it; raises 404 where nothing is served."""
+        target = parse_path(request.path, self.store.resources)
+        verb = _VERBS.get(request.method, "get")
+        if target.name:
+            return target.attributes(verb)
+        if request.method == "GET":
+            verb = "watch" if is_true(request.query, "watch") else "list"
+        elif request.method == "DELETE":
+            verb = "deletecollection"
+        found = target.attributes(verb)
+        return found if verb == "create" else dataclasses.replace(found, name=selection(target, request.query).name)
 
     async def _answer(self, request: web.Request, asked: Json) -> web.StreamResponse:
-        user = self.access.user(request.headers.get("Authorization", ""))
+        asked["user"] = user = self.access.user(request.headers.get("Authorization", ""))
         if (found := self._discovery(request.path)) is not None:
-            return web.json_response(found)
-        if request.path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
-            return web.json_response(self.access.review(user, await _body(request)), status=201)
+            return as_json(found)
+        if request.path.startswith(_REVIEWS) and request.method == "POST":
+            return as_json(self._review(user, request.path.removeprefix(_REVIEWS), await body_of(request)), status=201)
         target = parse_path(request.path, self.store.resources)
-        watching = is_true(request.query, "watch")
-        verb = _VERBS.get(request.method, "get")
-        if request.method == "GET" and not target.name:
-            verb = "watch" if watching else "list"
-        wanted = target.attributes(verb)
-        asked.update(dataclasses.asdict(wanted), user=user)
-        self.access.check(user, wanted)
-        return await self._serve(request, target, watching=watching)
+        self.access.check(user, self._attributes(request))
+        if request.method == "GET":
+            return await self._read(request, target)
+        status, body = await self._write(request, target)
+        form = Form.of(request.headers.get("Accept", ""), request.query)
+        if "uid" not in (body.get("metadata") or {}) or target.subresource == "scale":
+            return as_json(body, status=status)
+        return as_json(
+            self._as_table(target, body, form) if form.table else shown(target.resource, body), status=status
+        )
+
+    def _review(self, user: str, plural: str, body: Json) -> Json:
+        if plural == "selfsubjectaccessreviews":
+            return self.access.review(user, body)
+        if plural == "selfsubjectrulesreviews":
+            return self.access.rules_review(user, body)
+        raise no_such_path()
 
     def _discovery(self, path: str) -> Json | None:
         found: Json | None = None
+        registry = self.store.resources
         match [step for step in path.split("/") if step]:
             case ["version"]:
                 found = discovery.VERSION
             case ["api"]:
                 found = discovery.core_versions()
             case ["apis"]:
-                found = discovery.groups(self.store.resources)
+                found = discovery.groups(registry)
             case ["apis", group]:
-                found = discovery.one_group(self.store.resources, group)
+                found = discovery.one_group(registry, group)
             case ["api", version]:
-                found = discovery.resources(self.store.resources, "", version)
+                found = discovery.resources(registry, "", version)
             case ["apis", group, version]:
-                found = discovery.resources(self.store.resources, group, version)
+                found = discovery.resources(registry, group, version)
+            case ["openapi", "v3"]:
+                found = discovery.openapi_paths(registry)
+            case ["openapi", "v3", "api", version]:
+                found = discovery.openapi(registry, "", version)
+            case ["openapi", "v3", "apis", group, version]:
+                found = discovery.openapi(registry, group, version)
         return found
 
-    async def _serve(self, request: web.Request, target: Target, *, watching: bool) -> web.StreamResponse:
-        if request.method == "GET":
-            return await self._read(request, target, watching=watching)
+    async def _write(self, request: web.Request, target: Target) -> tuple[int, Json]:
+        body, query = await body_of(request), request.query
+        if request.method == "PATCH" and target.name:
+            return self._writer.patch(target, content_type(request), body, query)
+        if not isinstance(body, dict):
+            raise bad_request("the body must be a JSON object")
         if request.method == "POST":
-            status, body = self._writer.create(target, await _body(request), request.query)
-        elif request.method == "PUT":
-            status, body = self._writer.replace(target, await _body(request), request.query)
-        elif request.method == "PATCH":
-            content_type = request.headers.get("Content-Type", "").split(";")[0].strip()
-            status, body = self._writer.patch(target, content_type, await _body(request), request.query)
-        elif request.method == "DELETE" and target.name:
-            status, body = self._writer.delete(target, await _body(request), request.query)
-        else:
-            message = "the server does not allow this method on the requested resource"
-            raise ApiError(405, message, "MethodNotAllowed", {})
-        form = Form.of(request.headers.get("Accept", ""), request.query)
-        if form.table and "metadata" in body and "uid" in body["metadata"]:
-            body = self._as_table(target, body, form)
-        return web.json_response(body, status=status)
+            return self._writer.create(target, body, query)
+        if request.method == "PUT" and target.name:
+            return self._writer.replace(target, body, query)
+        if request.method == "DELETE":
+            return self._writer.delete(target, body, query)
+        raise method_not_allowed()
 
-    async def _read(self, request: web.Request, target: Target, *, watching: bool) -> web.StreamResponse:
+    async def _read(self, request: web.Request, target: Target) -> web.StreamResponse:
         form = Form.of(request.headers.get("Accept", ""), request.query)
-        if watching:
-            return await Watch(self.store, selection(target, request.query), form, request.query).serve(request)
+        if is_true(request.query, "watch"):
+            return await self._watch(request, Watch(self.store, selection(target, request.query), form, request.query))
         if not target.name:
-            body = list_bytes(self.store, selection(target, request.query), form, request.query)
-            return web.Response(body=body, content_type="application/json")
+            return json_bytes(list_bytes(self.store, selection(target, request.query), form, request.query))
         if target.subresource == "scale":
-            return web.json_response(self._writer.scale(target))
+            return as_json(self._writer.scale(target))
+        if target.subresource not in ("", "status"):
+            raise method_not_allowed()
         obj = self.store.get(target.resource.kind, target.namespace, target.name)
-        return web.json_response(self._as_table(target, obj, form) if form.table else obj)
+        if form.table:
+            return as_json(self._as_table(target, obj, form))
+        return json_bytes(object_bytes(self.store, target.resource, obj))
+
+    async def _watch(self, request: web.Request, watch: Watch) -> web.StreamResponse:
+        self._watches.add(watch)
+        try:
+            return await watch.serve(request)
+        finally:
+            self._watches.discard(watch)
+
+    async def stop_watches(self, app: web.Application) -> None:
+        """End all streams, so that the server can go down."""
+        for watch in tuple(self._watches):
+            watch.stop()
 
     def _as_table(self, target: Target, obj: Json, form: Form) -> Json:
-        version = obj["metadata"]["resourceVersion"]
+        version = obj["metadata"].get("resourceVersion", "")
         return as_table(target.resource, [obj], version, form.include, self.store.clock())
 
     # --- the drill's own doors --------------------------------------------------------------------------
 
     async def get_requests(self, request: web.Request) -> web.Response:
-        """GET /drill/requests: what has been asked so far."""
+        """GET /drill/requests: what has been asked so far, oldest first; `status` None: not answered (yet)."""
         return web.json_response(list(self.log))
 
+    async def get_faults(self, request: web.Request) -> web.Response:
+        """GET /drill/faults: the rules in force, `times` counted down."""
+        return web.json_response([dataclasses.asdict(rule) for rule in self.faults.rules])
+
     async def put_faults(self, request: web.Request) -> web.Response:
-        """PUT /drill/faults: other rules from now on."""
+        """PUT /drill/faults: a list of other rules, in force from now on."""
         try:
-            rules = [Fault.parse(raw) for raw in await request.json()]
-        except (ValueError, TypeError) as error:
+            raw = await request.json()
+            if not isinstance(raw, list) or not all(isinstance(each, dict) for each in raw):
+                raise ValueError("faults: a list of objects is wanted, [] for none")
+            rules = [Fault.parse(each) for each in raw]
+        except ValueError as error:
             return web.json_response({"error": str(error)}, status=400)
         self.faults.replace(rules)
         return web.json_response({"faults": len(rules)})
 
 
-def _refusal(fault: Fault) -> ApiError:
-    message, reason = fault.message
-    return ApiError(fault.status or 500, message, reason, {})
-
-
-async def _body(request: web.Request) -> Any:
-    text = await request.text()
-    if not text:
-        return {}
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise bad_request(f"the body is not JSON: {error}") from error
+def _resource(asked: Json) -> str:
+    return "/".join(part for part in (asked.get("resource", ""), asked.get("subresource", "")) if part)
 
 
 async def _ok(request: web.Request) -> web.Response:
     return web.Response(text="ok")
 
 
-def create_app(store: Store, *, faults: Faults | None = None, access: Access | None = None) -> web.Application:
-    """The application; others may add routes of their own before it runs."""
+def create_app(
+    store: Store,
+    *,
+    faults: Faults | None = None,
+    access: Access | None = None,
+    clock: Callable[[], datetime] | None = None,
+) -> web.Application:
+    """The application; others may add routes of their own before it runs.
+
+    `clock` takes the place of the store's; without `access` everybody may everything.
+    """
+    store.clock = clock or store.clock
     server = ApiServer(store, faults or Faults(), access or Access())
-    app = web.Application(client_max_size=8 * 1024**2)
+    app = web.Application(client_max_size=BODY_BYTES)
     for path in ("/healthz", "/livez", "/readyz"):
         app.router.add_get(path, _ok)
     app.router.add_get("/drill/requests", server.get_requests)
+    app.router.add_get("/drill/faults", server.get_faults)
     app.router.add_put("/drill/faults", server.put_faults)
-    for path in ("/version", "/api", "/apis", "/api/{rest:.*}", "/apis/{rest:.*}"):
+    for path in (
+        "/version",
+        "/api",
+        "/apis",
+        "/api/{rest:.*}",
+        "/apis/{rest:.*}",
+        "/openapi/v3",
+        "/openapi/v3/{rest:.*}",
+    ):
         app.router.add_route("*", path, server.handle)
+    app.on_shutdown.append(server.stop_watches)
     return app

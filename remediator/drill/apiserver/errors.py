@@ -176,3 +176,8 @@ def forbidden(resource: ResourceType, name: str, why: str) -> ApiError:
     return ApiError(
         403, f'{resource.group_resource} "{name}" is forbidden: {why}', "Forbidden", _details(resource, name)
     )
+
+
+def too_large(limit_bytes: int) -> ApiError:
+    """A body that is too big to be read."""
+    return ApiError(413, f"Request entity too large: limit is {limit_bytes}", "RequestEntityTooLarge")

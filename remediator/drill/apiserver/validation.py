@@ -1,52 +1,82 @@
-"""What a real API server refuses in an object that clients here write: names, taints, times, custom schemas."""
+"""What a real API server refuses in an object that clients here write: names, labels, taints, events, leases."""
 
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
-from remediator.drill.apiserver.errors import bad_request, invalid
+from remediator.drill.apiserver.errors import invalid
 from remediator.drill.apiserver.resources import Json, ResourceType
+from remediator.drill.apiserver.schemas import schema_causes
 
-_MICRO_TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)$")
-_SECONDS = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(.*)$")
-_TYPES: dict[str, tuple[type, ...]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "boolean": (bool,),
-    "integer": (int,),
-    "number": (int, float),
-}
+_SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_LABEL_VALUE = r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?"
+_KEY_NAME = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_NAME_TOLD = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
+    f"and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
+)
+_VALUE_TOLD = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start "
+    "and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation "
+    f"is '{_LABEL_VALUE}')"
+)
+_KEY_TOLD = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    f"character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_KEY_NAME}')"
+)
+_ANNOTATIONS_BYTES = 256 * 1024
+_EVENT_TEXT = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 
 
 def validate(resource: ResourceType, obj: Json) -> None:
-    """Raise the ApiError that a real server would."""
-    name = obj.get("metadata", {}).get("name", "")
-    if not name:
-        cause = {"reason": "FieldValueRequired", "message": _NAME_REQUIRED, "field": "metadata.name"}
-        raise invalid(resource, "", [cause])
-    if resource.kind == "Lease":
-        _check_micro_times(obj)
-    causes = list(_taint_causes(obj)) if resource.kind == "Node" else list(_schema_causes(resource, obj))
+    """Raise the 422 that a real server would."""
+    causes = list(_causes(resource, obj))
     if causes:
-        raise invalid(resource, name, causes)
+        raise invalid(resource, obj.get("metadata", {}).get("name", ""), causes)
 
 
-_NAME_REQUIRED = "Required value: name or generateName is required"
+def _causes(resource: ResourceType, obj: Json) -> Iterator[Json]:
+    yield from _metadata_causes(resource, obj.get("metadata") or {})
+    if resource.custom:
+        yield from schema_causes(resource, obj)
+    elif resource.kind == "Node":
+        yield from _taint_causes(obj)
+    elif resource.kind == "Event":
+        yield from _event_causes(obj)
+    elif resource.kind == "Lease":
+        yield from _lease_causes(obj.get("spec") or {})
 
 
-def _check_micro_times(lease: Json) -> None:
-    for field in ("acquireTime", "renewTime"):
-        value = (lease.get("spec") or {}).get(field)
-        if value is not None and not _MICRO_TIME.match(value):
-            found = _SECONDS.match(value)
-            rest = found[2] if found else value
-            wanted = ".000000" if found else "2006"
-            raise bad_request(
-                f'Lease in version "v1" cannot be handled as a Lease: parsing time "{value}" as '
-                f'"2006-01-02T15:04:05.000000Z07:00": cannot parse "{rest}" as "{wanted}"'
-            )
+def _metadata_causes(resource: ResourceType, metadata: Json) -> Iterator[Json]:
+    name = metadata.get("name") or ""
+    if not name:
+        yield _cause("FieldValueRequired", "Required value: name or generateName is required", "metadata.name")
+    elif resource.kind != "Event" and len(name) > 253:
+        yield _invalid(name, "must be no more than 253 characters", "metadata.name")
+    elif resource.kind != "Event" and not re.fullmatch(_SUBDOMAIN, name):
+        yield _invalid(name, _NAME_TOLD, "metadata.name")
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    for field, names in (("metadata.labels", labels), ("metadata.annotations", annotations)):
+        for key in names:
+            yield from _key_causes(key, field)
+    for value in labels.values():
+        if len(value) > 63:
+            yield _invalid(value, "must be no more than 63 bytes", "metadata.labels")
+        elif not re.fullmatch(_LABEL_VALUE, value):
+            yield _invalid(value, _VALUE_TOLD, "metadata.labels")
+    if sum(len(key) + len(str(value)) for key, value in annotations.items()) > _ANNOTATIONS_BYTES:
+        text = f"Too long: may not be more than {_ANNOTATIONS_BYTES} bytes"
+        yield _cause("FieldValueTooLong", text, "metadata.annotations")
+
+
+def _key_causes(key: str, field: str) -> Iterator[Json]:
+    prefix, slash, name = key.rpartition("/")
+    if slash and not re.fullmatch(_SUBDOMAIN, prefix):
+        yield _invalid(key, f"prefix part {_NAME_TOLD}", field)
+    if len(name) > 63:
+        yield _invalid(key, "name part must be no more than 63 bytes", field)
+    elif not re.fullmatch(_KEY_NAME, name):
+        yield _invalid(key, _KEY_TOLD, field)
 
 
 def _taint_causes(node: Json) -> Iterator[Json]:
@@ -59,60 +89,53 @@ def _taint_causes(node: Json) -> Iterator[Json]:
                 separators=(",", ":"),
             )
             text = f"Duplicate value: {shown}: taints must be unique by key and effect pair"
-            cause = {"reason": "FieldValueDuplicate", "message": text, "field": f"metadata.taints[{index}]"}
+            cause = _cause("FieldValueDuplicate", text, f"metadata.taints[{index}]")
             # A real server validates a node's taints twice, and says it twice.
             yield from (cause, dict(cause))
         seen.add(pair)
 
 
-def _schema_causes(resource: ResourceType, obj: Json) -> Iterator[Json]:
-    for field in ("spec", "status"):
-        schema = resource.schema.get("properties", {}).get(field)
-        if schema is not None and field in obj:
-            yield from check_schema(schema, obj[field], field)
-
-
-def check_schema(schema: Json, value: Any, path: str) -> Iterator[Json]:
-    """Causes for each mismatch of types, enums and required fields."""
-    if value is None and schema.get("nullable"):
+def _event_causes(event: Json) -> Iterator[Json]:
+    """An event lies where its object lies; a cluster-scoped object's in `default`. Source: validation/events.go."""
+    namespace = event["metadata"].get("namespace", "")
+    about = (event.get("involvedObject") or {}).get("namespace") or ""
+    is_new = bool(event.get("eventTime"))
+    allowed = ("default", "kube-system") if is_new else ("default",)
+    if namespace not in (allowed if not about else (about,)) and not (is_new and about):
+        yield _invalid(about, "does not match event.namespace", "involvedObject.namespace")
+    if not is_new:
         return
-    kind = schema.get("type")
-    if kind in _TYPES and (not isinstance(value, _TYPES[kind]) or (kind != "boolean" and value is True)):
-        found = next((name for name, types in _TYPES.items() if isinstance(value, types)), "null")
-        shown = json.dumps(value)
-        text = f'Invalid value: {shown}: {path} in body must be of type {kind}: "{found}"'
-        yield {"reason": "FieldValueTypeInvalid", "message": text, "field": path}
-    elif "enum" in schema and value not in schema["enum"]:
-        choices = ", ".join(json.dumps(choice) for choice in schema["enum"])
-        text = f"Unsupported value: {json.dumps(value)}: supported values: {choices}"
-        yield {"reason": "FieldValueNotSupported", "message": text, "field": path}
-    elif isinstance(value, dict):
-        yield from _check_object(schema, value, path)
-    elif isinstance(value, list) and "items" in schema:
-        for index, item in enumerate(value):
-            yield from check_schema(schema["items"], item, f"{path}[{index}]")
+    for field, told in (("reportingComponent", "reportingController"), *((name, name) for name in _EVENT_TEXT)):
+        value = event.get(field) or ""
+        if not value and field != "message":
+            yield _cause("FieldValueRequired", "Required value", told)
+        if len(value) > (most := _EVENT_TEXT.get(field, 253)):
+            yield _invalid("", f"can have at most {most} characters", told)
 
 
-def _check_object(schema: Json, value: Json, path: str) -> Iterator[Json]:
-    for name in schema.get("required", []):
-        if name not in value:
-            yield {"reason": "FieldValueRequired", "message": "Required value", "field": f"{path}.{name}"}
-    properties: Json = schema.get("properties", {})
-    for name, item in value.items():
-        inner = properties.get(name) or schema.get("additionalProperties")
-        if isinstance(inner, dict):
-            yield from check_schema(inner, item, f"{path}.{name}")
+def _lease_causes(spec: Json) -> Iterator[Json]:
+    duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
+    if duration is not None and duration <= 0:
+        yield _invalid(duration, "must be greater than 0", "spec.leaseDurationSeconds")
+    if transitions is not None and transitions < 0:
+        yield _invalid(transitions, "must be greater than or equal to 0", "spec.leaseTransitions")
 
 
-def pruned(schema: Json, value: Any) -> Any:
-    """A custom object without the fields its schema does not know, as a real server stores it."""
-    if schema.get("x-kubernetes-preserve-unknown-fields") or not isinstance(value, dict | list):
-        return value
-    if isinstance(value, list):
-        return [pruned(schema.get("items", {}), item) for item in value]
-    properties: Json = schema.get("properties") or {}
-    others = schema.get("additionalProperties")
-    known = {name: pruned(properties[name], item) for name, item in value.items() if name in properties}
-    if isinstance(others, dict):
-        known |= {name: pruned(others, item) for name, item in value.items() if name not in properties}
-    return known
+def replicas_cause(replicas: int) -> Json:
+    """What is wrong with a negative number of replicas."""
+    return _invalid(replicas, "must be greater than or equal to 0", "spec.replicas")
+
+
+def version_cause() -> Json:
+    """An update without resourceVersion, where a real server wants one."""
+    return _cause(
+        "FieldValueInvalid", "Invalid value: 0x0: must be specified for an update", "metadata.resourceVersion"
+    )
+
+
+def _invalid(value: object, why: str, field: str) -> Json:
+    return _cause("FieldValueInvalid", f"Invalid value: {json.dumps(value)}: {why}", field)
+
+
+def _cause(reason: str, message: str, field: str) -> Json:
+    return {"reason": reason, "message": message, "field": field}

@@ -89,7 +89,8 @@ def test_a_lost_answer_has_taken_effect(cluster, api):
     """The connection breaks, and the pod terminates all the same."""
     cluster.faults.replace([Fault(method="POST", path="/eviction", lose_answer=True, times=1)])
     with pytest.raises(requests.ConnectionError):
-        requests.post(f"{cluster.url}/api/v1/namespaces/shop/pods/web-1/eviction", json={}, timeout=5)
+        eviction = {"metadata": {"name": "web-1"}}
+        requests.post(f"{cluster.url}/api/v1/namespaces/shop/pods/web-1/eviction", json=eviction, timeout=5)
     assert api.read_namespaced_pod("web-1", "shop").metadata.deletion_timestamp is not None
 
 
