@@ -101,11 +101,11 @@ class Cgroup:
         self._layout, self._most = names, most_bytes
 
         def file(name: str, wanted: bool = True) -> KernelFile | None:
-            return KernelFile(f"{directory}/{name}", descriptors) if name and wanted else None
+            return KernelFile(directory, name, descriptors) if name and wanted else None
 
-        self._usage = KernelFile(f"{directory}/{names.usage}", descriptors)
-        self._stat = KernelFile(f"{directory}/memory.stat", descriptors)
-        self._limit = KernelFile(f"{directory}/{names.limit}", descriptors)
+        self._usage = KernelFile(directory, names.usage, descriptors)
+        self._stat = KernelFile(directory, "memory.stat", descriptors)
+        self._limit = KernelFile(directory, names.limit, descriptors)
         self._events = file(names.events, leaf or names.events_hierarchical)
         self._swap, self._pressure = file(names.swap), file(names.pressure)
         # Cgroups take turns, so that one round costs what another does.

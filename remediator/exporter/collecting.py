@@ -1,7 +1,7 @@
 """One scrape: reads of all members, and the pages made of them.
 
 A scrape never fails because one cgroup did: what vanished is left out whole. A page whose values are all the very same
-objects as before is given again as it is.
+objects as before is given again as it is. Pages are lists of parts: joining them would cost their size again.
 """
 
 import operator
@@ -48,14 +48,14 @@ class _Shown:
         self._table = Table(_COLUMNS)
         self._members: list[Member] = []
         self._rows: list[Values] = []
-        self._text = ""
+        self._parts: list[bytes] = []
 
-    def text(self, members: list[Member], rows: list[Values]) -> str:
+    def parts(self, members: list[Member], rows: list[Values]) -> list[bytes]:
         same = members == self._members and all(map(operator.is_, rows, self._rows))
         if not same:
             self._members, self._rows = members, rows
-            self._text = self._table.text([member.labels for member in members], rows)
-        return self._text
+            self._parts = self._table.parts([member.labels for member in members], rows)
+        return self._parts
 
 
 class Collector:
@@ -74,30 +74,30 @@ class Collector:
 
     # --- pages ------------------------------------------------------------------------------------------
 
-    def page(self) -> str:
+    def page(self) -> list[bytes]:
         """/metrics: the node, its pods, its system slices, and our own health."""
         return self._page(self._pods, with_containers=False)
 
-    def whole_page(self) -> str:
+    def whole_page(self) -> list[bytes]:
         """One exposition of everything, containers included (--once)."""
         return self._page(self._all, with_containers=True)
 
-    def _page(self, shown: _Shown, *, with_containers: bool) -> str:
+    def _page(self, shown: _Shown, *, with_containers: bool) -> list[bytes]:
         with self._lock:
             began = time.perf_counter()
             self._members.refresh()
             wanted = [*self._members.pods, *(self._members.containers if with_containers else ())]
-            cgroups = shown.text(*self._read([*wanted, *self._members.slices], whole=True))
+            cgroups = shown.parts(*self._read([*wanted, *self._members.slices], whole=True))
             self._read_at = time.monotonic()
-            node = "\n".join(self._node_lines())
-            health = "\n".join(self._health(time.perf_counter() - began))
-            return f"{node}\n{cgroups}{health}\n"
+            node = "\n".join([*self._node_lines(), ""])
+            health = "\n".join([*self._health(time.perf_counter() - began), ""])
+            return [node.encode(), *cgroups, health.encode()]
 
-    def containers_page(self) -> str:
+    def containers_page(self) -> list[bytes]:
         """/metrics/containers: a container's memory.stat is read again only when its usage has moved."""
         with self._lock:
             self._members.refresh()
-            return self._containers.text(*self._read(self._members.containers, whole=False))
+            return self._containers.parts(*self._read(self._members.containers, whole=False))
 
     def snapshot(self, within_seconds: float = 0.0) -> dict[str, object]:
         """What /history keeps of a moment: the node's memory and each pod's working set.

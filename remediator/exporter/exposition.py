@@ -57,8 +57,8 @@ class Table:
         self._templates: list[str] = [""] * len(columns)
         self._present: list[object] = [None] * len(columns)
 
-    def text(self, labels: list[str], rows: Iterable[Sequence[int | float | None]]) -> str:
-        """Lines of all members: `labels` their label texts, `rows` their values in the columns' order."""
+    def parts(self, labels: list[str], rows: Iterable[Sequence[int | float | None]]) -> list[bytes]:
+        """Lines of all members, a part per column: `labels` their label texts, `rows` values in the columns' order."""
         if labels != self._labels:
             self._labels = labels
             self._present = [None] * len(self._columns)
@@ -72,8 +72,8 @@ class Table:
             if present != self._present[number]:
                 self._present[number] = present
                 self._templates[number] = self._template(number, present)
-            parts.append(self._templates[number] % known)
-        return "".join(parts)
+            parts.append((self._templates[number] % known).encode())
+        return parts
 
     def _template(self, number: int, present: object) -> str:
         column = self._columns[number]

@@ -43,11 +43,14 @@ class Descriptors:
 class KernelFile:
     """One file that is read again and again."""
 
-    __slots__ = ("_descriptor", "_descriptors", "_missing", "_path", "_vanishes")
+    __slots__ = ("_descriptor", "_descriptors", "_directory", "_missing", "_name", "_vanishes")
 
-    def __init__(self, path: str, descriptors: Descriptors, *, vanishes: bool = True) -> None:
-        """`vanishes`: a cgroup's file, that goes with its directory; files of /proc are there or not."""
-        self._path, self._descriptors, self._vanishes = path, descriptors, vanishes
+    def __init__(self, directory: str, name: str, descriptors: Descriptors, *, vanishes: bool = True) -> None:
+        """`vanishes`: a cgroup's file, that goes with its directory; files of /proc are there or not.
+
+        Directory and name are kept apart: thousands of files share them.
+        """
+        self._directory, self._name, self._descriptors, self._vanishes = directory, name, descriptors, vanishes
         self._descriptor = -1
         self._missing = False
 
@@ -66,7 +69,7 @@ class KernelFile:
             return None
 
     def _read_unopened(self) -> bytes:
-        descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(f"{self._directory}/{self._name}", os.O_RDONLY | os.O_CLOEXEC)
         kept = False
         try:
             data = _rest(descriptor, 0)
@@ -80,8 +83,8 @@ class KernelFile:
 
     def _note(self, error: OSError) -> None:
         """Raise Vanished, or remember what this failure means."""
-        if self._vanishes and error.errno in _GONE and (error.errno == errno.ENODEV or self._directory_gone()):
-            raise Vanished(self._path) from error
+        if self._vanishes and error.errno in _GONE and (error.errno == errno.ENODEV or self._gone()):
+            raise Vanished(self._directory) from error
         # Not there (no such controller, older kernel) or EOPNOTSUPP: no error at every scrape.
         if error.errno in (errno.ENOENT, errno.EOPNOTSUPP):
             self._missing = True
@@ -90,8 +93,8 @@ class KernelFile:
             self._descriptors.limit = min(self._descriptors.limit, self._descriptors.kept)
         self._descriptors.unreadable += 1
 
-    def _directory_gone(self) -> bool:
-        return not os.path.isdir(os.path.dirname(self._path))  # noqa: PTH112, PTH120 - no Path per failure
+    def _gone(self) -> bool:
+        return not os.path.isdir(self._directory)  # noqa: PTH112 - no Path per failure
 
     def close(self) -> None:
         """Let go of the descriptor, and of what was learnt: the next read opens the file anew."""

@@ -1,6 +1,8 @@
 """`remediator exporter`: options, errors that say what to do, and the life of the process."""
 
 import argparse
+import contextlib
+import ctypes
 import os
 import signal
 import socket
@@ -13,6 +15,9 @@ from remediator.exporter.collecting import Collector
 from remediator.exporter.hierarchy import Hierarchy, WrongRootError, find_hierarchy
 from remediator.exporter.node import ProcUnreadableError
 from remediator.exporter.server import History, make_server
+
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
+_PART_BYTES = 32 * 1024
 
 
 class UsageError(Exception):
@@ -42,7 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise UsageError(f"--history-seconds: {options.history_seconds:g} is not 0 (keep nothing) or more")
         collector = _collector(options)
         if options.once:
-            sys.stdout.write(collector.whole_page())
+            sys.stdout.buffer.write(b"".join(collector.whole_page()))
+            sys.stdout.flush()
             collector.close()
             return 0
         _serve(collector, options)
@@ -82,6 +88,7 @@ def _serve(collector: Collector, options: argparse.Namespace) -> None:
         server = make_server(host.strip("[]"), int(port), collector, history)
     except OSError as error:
         raise UsageError(f"--listen: {options.listen} cannot be had ({error.strerror}); choose another port") from error
+    _hold_little_memory()
     history.start()
     for number in (signal.SIGTERM, signal.SIGINT):
         # shutdown() waits for the serving thread, which is this one: ask for it from another.
@@ -90,6 +97,14 @@ def _serve(collector: Collector, options: argparse.Namespace) -> None:
     history.stop()
     server.server_close()
     collector.close()
+
+
+def _hold_little_memory() -> None:
+    """glibc: one arena, for threads take turns here; and parts of pages go back to the kernel when they are written."""
+    with contextlib.suppress(OSError, AttributeError):
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_M_ARENA_MAX, 1)
+        libc.mallopt(_M_MMAP_THRESHOLD, _PART_BYTES)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ class Node:
             raise ProcUnreadableError(f"{proc_root} has no meminfo that can be read; give the host's /proc")
 
         def file(name: str) -> KernelFile:
-            return KernelFile(str(proc_root / name), descriptors, vanishes=False)
+            return KernelFile(str(proc_root), name, descriptors, vanishes=False)
 
         self._meminfo, self._vmstat = file("meminfo"), file("vmstat")
         self._pressure, self._arc = file("pressure/memory"), file("spl/kstat/zfs/arcstats")
@@ -82,7 +82,7 @@ class Node:
         """Take the node's numbers from a cgroup, as a kubelet that enforces allocatable sees its node."""
         names = layout(hierarchy.version)
         self._cgroup = Cgroup(directory, names, self._descriptors, self.total_bytes(), leaf=False)
-        self._cgroup_stat = KernelFile(f"{directory}/memory.stat", self._descriptors)
+        self._cgroup_stat = KernelFile(directory, "memory.stat", self._descriptors)
         self._modes = {_UNLIMITED: False}
 
     def total_bytes(self) -> int:

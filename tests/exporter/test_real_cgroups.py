@@ -14,6 +14,7 @@ import pytest
 
 from remediator.exporter.collecting import Collector
 from remediator.exporter.hierarchy import Hierarchy
+from tests.exporter.trees import text
 
 V1, V2 = Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")
 MIB = 1024**2
@@ -117,9 +118,9 @@ def test_what_a_process_charges_is_exported(tree):
     cgroup = tree.pod(1)
     collector = tree.collector()
     with process_in(cgroup, 64):
-        (charged,) = values(collector.page(), "cgroup_memory_anon_bytes")
+        (charged,) = values(text(collector.page()), "cgroup_memory_anon_bytes")
         assert 60 * MIB < charged < 100 * MIB
-    (left,) = values(collector.page(), "cgroup_memory_anon_bytes")
+    (left,) = values(text(collector.page()), "cgroup_memory_anon_bytes")
     assert left < 8 * MIB
     collector.close()
 
@@ -137,7 +138,7 @@ def test_a_kill_at_the_limit_is_counted(tree):
     )
     killed = subprocess.run([sys.executable, "-c", code], check=False)
     assert killed.returncode == -signal.SIGKILL
-    page = collector.containers_page()
+    page = text(collector.containers_page())
     (kills,) = re.findall(r'cgroup_memory_oom_kills_total\{[^}]*level="container"[^}]*\} (\d+)', page)
     assert int(kills) >= 1
     collector.close()
@@ -150,7 +151,7 @@ def test_a_removed_pod_leaves_no_series_and_no_descriptor(tree):
     collector.page(), collector.containers_page()
     before = collector.descriptors.kept
     tree.remove(gone)
-    page = collector.page() + collector.containers_page()
+    page = text(collector.page() + collector.containers_page())
     assert str(uuid.UUID(int=3)) in page
     assert str(uuid.UUID(int=4)) not in page
     collector.page()
@@ -168,11 +169,11 @@ def test_ten_thousand_pods_of_churn_leave_nothing_behind(tree):
     baseline = collector.descriptors.kept
     for batch in range(100):
         made = [tree.pod(batch * 100 + number, container=number % 2 == 0) for number in range(100)]
-        page = collector.page()
+        page = text(collector.page())
         assert page.count("cgroup_memory_usage_bytes{") == 102
         for directory in made:
             tree.remove(directory) if len(directory.name) == 64 else _remove_pod(tree, directory)
-    page = collector.page() + collector.containers_page()
+    page = text(collector.page() + collector.containers_page())
     assert page.count(str(uuid.UUID(int=10**6))) > 0
     assert page.count('level="pod",uid=') == page.count(f'level="pod",uid="{uuid.UUID(int=10**6)}"')
     collector.page()

@@ -28,3 +28,8 @@ def unpack(name: str, target: Path) -> tuple[Path, Path]:
     for file in (target / "root").iterdir():
         shutil.copy(file, target / "tree" / file.name)
     return target / "tree", proc
+
+
+def text(page: list[bytes]) -> str:
+    """A page in one piece."""
+    return b"".join(page).decode()
