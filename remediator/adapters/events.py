@@ -29,6 +29,7 @@ class KubernetesEvents:
         self._queue: Queue[Json | None] = Queue(_QUEUE_LENGTH)
         self._counts: OrderedDict[str, int] = OrderedDict()
         """Event name -> how often it was told, of the last thousand."""
+        self._given_up = False
         self._thread = Thread(target=self._send_for_ever, name="events", daemon=True)
         self._thread.start()
 
@@ -67,11 +68,11 @@ class KubernetesEvents:
         try:
             self._queue.put(None, timeout=timeout_seconds)
         except Full:
-            return
+            self._given_up = True
         self._thread.join(timeout_seconds)
 
     def _send_for_ever(self) -> None:
-        while (event := self._queue.get()) is not None:
+        while (event := self._queue.get()) is not None and not self._given_up:
             _never_raising(self._send, event)
 
     def _send(self, event: Json) -> None:

@@ -36,6 +36,7 @@ class WebhookNotifier(LogNotifier):
     def __init__(self, url: str) -> None:
         self._url, self._session = url, DeadlineSession(_TIMEOUT_SECONDS)
         self._queue: Queue[str | None] = Queue(_QUEUE_LENGTH)
+        self._given_up = False
         self._thread = Thread(target=self._send_for_ever, name="notifier", daemon=True)
         self._thread.start()
 
@@ -48,7 +49,7 @@ class WebhookNotifier(LogNotifier):
             metrics.NOTICES_DROPPED.labels("webhook").inc()
 
     def _send_for_ever(self) -> None:
-        while (body := self._queue.get()) is not None:
+        while (body := self._queue.get()) is not None and not self._given_up:
             try:
                 headers = {"Content-Type": "application/json"}
                 answer = self._session.post(self._url, data=body, headers=headers)
@@ -64,5 +65,5 @@ class WebhookNotifier(LogNotifier):
         try:
             self._queue.put(None, timeout=_TIMEOUT_SECONDS)
         except Full:
-            return
+            self._given_up = True
         self._thread.join(_TIMEOUT_SECONDS)

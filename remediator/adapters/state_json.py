@@ -88,7 +88,7 @@ def _decoded_plain(kind: type, value: Any) -> Any:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if kind in (float, int) and number:
         return kind(value)
-    if isinstance(value, kind):
+    if isinstance(value, kind) and isinstance(value, bool) is (kind is bool):
         return value
     raise ValueError(f"{value!r} is not {kind.__name__}")
 
