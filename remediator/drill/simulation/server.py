@@ -17,16 +17,11 @@ from remediator.drill.apiserver.faults import Faults
 from remediator.drill.apiserver.store import Store
 from remediator.drill.scenario import FaultSpec, Scenario
 from remediator.drill.simulation.endpoints import cadvisor, kube_state_metrics, memory_exporter, node_exporter
-from remediator.drill.simulation.endpoints.exposition import Family, render
+from remediator.drill.simulation.endpoints.exposition import render
 from remediator.drill.simulation.spoiling import spoilt
 from remediator.drill.simulation.world import World
 
 TICK_SECONDS = 0.1
-_PAGES: dict[str, Callable[[World, str], list[Family]]] = {
-    "exporter": memory_exporter.families,
-    "node-exporter": node_exporter.families,
-    "cadvisor": cadvisor.families,
-}
 
 
 class Cluster:
@@ -37,6 +32,12 @@ class Cluster:
         self.store = Store()
         self.world = World(scenario, self.store, faults, speed)
         self._speed = speed
+        housekeeping = cadvisor.Housekeeping()
+        self._pages: dict[str, Callable[[str], str]] = {
+            "exporter": lambda node: render(memory_exporter.families(self.world, node)),
+            "node-exporter": lambda node: render(node_exporter.families(self.world, node)),
+            "cadvisor": lambda node: housekeeping.page(self.world, node, self.store.clock()),
+        }
         self._started_at: float | None = None
         self.app = create_app(self.store, faults=faults)
         self.app.router.add_get("/metrics/kube-state-metrics", self._kube_state_metrics)
@@ -83,9 +84,9 @@ class Cluster:
 
     async def _metrics(self, request: web.Request) -> web.Response:
         endpoint, node = request.match_info["endpoint"], request.match_info["node"]
-        if endpoint not in _PAGES or node not in self.world.memory:
+        if endpoint not in self._pages or node not in self.world.memory:
             raise web.HTTPNotFound
-        return self._page(endpoint, node, lambda: render(_PAGES[endpoint](self.world, node)))
+        return self._page(endpoint, node, lambda: self._pages[endpoint](node))
 
     async def _kube_state_metrics(self, request: web.Request) -> web.Response:
         return self._page("kube-state-metrics", "", lambda: render(kube_state_metrics.families(self.world)))

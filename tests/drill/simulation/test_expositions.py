@@ -100,13 +100,14 @@ def test_no_series_stands_twice(small: Small, name: str) -> None:
 def test_exporter_speaks_as_the_real_one(small: Small) -> None:
     """Names, types and label names are those of the real exporter's golden page on a kernel with cgroup v2."""
 
-    def shape(page: str) -> dict[str, tuple[str, frozenset[str]]]:
+    def shape(page: str) -> dict[tuple[str, str], tuple[str, frozenset[str]]]:
+        """Type and label names, by metric and level."""
         types = dict(re.findall(r"# TYPE (\S+) (\S+)", page))
-        return {name: (types[name], frozenset(labels)) for name, labels, _ in parsed(page)}
+        return {(n, labels.get("level", "")): (types[n], frozenset(labels)) for n, labels, _ in parsed(page)}
 
     ours, real = shape(render(PAGES["exporter"](small))), shape((GOLDEN / "v2-linux-6.1.prom").read_text())
     assert {name: real.get(name) for name in ours} == ours
-    missing = [name for name in real if name not in ours and not name.startswith("memory_exporter_d")]
+    missing = [key for key in real if key not in ours and key[0] != "memory_exporter_descriptors"]
     assert missing == []
 
 
@@ -157,6 +158,22 @@ def test_cadvisor_has_the_real_ones_duplicates(small: Small) -> None:
     assert naive > 3 * right
     api = [value for labels, value in working_set if labels["container"] and labels["pod"].startswith("api")]
     assert api[0] == GI + 256 * MI
+
+
+def test_cadvisor_tells_when_it_looked() -> None:
+    """A scrape gets what was seen at the last housekeeping, with its time; after 10 s it looks again."""
+    small = Small(workloads=[workload(usage=0, usage_points=[{"at": 0, "bytes": 0}, {"at": 60, "bytes": "6Gi"}])])
+    housekeeping = cadvisor.Housekeeping()
+
+    def seen() -> set[tuple[str, str]]:
+        page = housekeeping.page(small.world, "node-1", small.store.clock())
+        lines = [line.split(" ") for line in page.splitlines() if line.startswith("container_memory_rss{")]
+        return {(value, stamp) for _, value, stamp in lines if int(value) > GI}
+
+    first = small.pass_seconds(30) and seen()
+    assert {stamp for _, stamp in first} == {str(int(small.store.clock().timestamp() * 1000))}
+    assert small.pass_seconds(9) and seen() == first
+    assert small.pass_seconds(1) and seen().isdisjoint(first)
 
 
 def test_kube_state_metrics_tells_the_objects(small: Small) -> None:

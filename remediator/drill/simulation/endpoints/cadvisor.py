@@ -1,9 +1,14 @@
-"""A node's page of the kubelet's cAdvisor, with all its duplicates: root, slices, pods, pause, containers."""
+"""A node's page of the kubelet's cAdvisor, with all its duplicates: root, slices, pods, pause, containers.
+
+As the real one it looks at its cgroups now and then, and says with each sample when that was: a scrape gets what
+was seen last, and series that end are not marked as ended.
+"""
 
 from collections.abc import Iterator
+from datetime import datetime
 
 from remediator.drill.apiserver.resources import Json
-from remediator.drill.simulation.endpoints.exposition import Family, label_text
+from remediator.drill.simulation.endpoints.exposition import Family, label_text, render
 from remediator.drill.simulation.memory import PodMemory
 from remediator.drill.simulation.world import World
 
@@ -14,11 +19,29 @@ _GAUGES = {
     "container_memory_cache": "Number of bytes of page cache memory.",
     "container_memory_swap": "Container swap usage in bytes.",
 }
+HOUSEKEEPING_SECONDS = 10.0
 _PAUSE = PodMemory(anon=500 * 1024, shmem=0, swap=0, active_file=0, inactive_file=0)
 
 
+class Housekeeping:
+    """What the cAdvisor of each node has seen last."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[float, str]] = {}
+
+    def page(self, world: World, node: str, moment: datetime) -> str:
+        """The page at a moment of the clock; looked at anew every 10 s of the story."""
+        at, text = self._seen.get(node, (float("-inf"), ""))
+        if world.now - at >= HOUSEKEEPING_SECONDS or world.now < at:
+            text = render(families(world, node), at_ms=int(moment.timestamp() * 1000))
+            # Before the story begins nothing ages.
+            self._seen[node] = (world.now if world.now else float("-inf"), text)
+        machine = Family("machine_memory_bytes", "gauge", "Amount of memory installed on the machine.")
+        return text + render([machine.add(world.memory[node].total_bytes)])
+
+
 def families(world: World, node: str) -> list[Family]:
-    """All metrics of the page."""
+    """All metrics of cgroups."""
     gauges = [Family(name, "gauge", text) for name, text in _GAUGES.items()]
     for held, labels in _cgroups(world, node):
         values = (held.working_set, held.anon, held.usage, held.file, held.swap)
@@ -27,8 +50,7 @@ def families(world: World, node: str) -> list[Family]:
     kills = Family("container_oom_events_total", "counter", "Count of out of memory events observed for the container")
     for pod in world.kubelets.on_node(node):
         kills.put(_container_labels(pod), world.kubelets.lives[pod["metadata"]["uid"]].restarts)
-    machine = Family("machine_memory_bytes", "gauge", "Amount of memory installed on the machine.")
-    return [*gauges, kills, machine.add(world.memory[node].total_bytes)]
+    return [*gauges, kills]
 
 
 def _cgroups(world: World, node: str) -> Iterator[tuple[PodMemory, str]]:

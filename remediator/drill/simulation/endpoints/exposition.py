@@ -47,11 +47,12 @@ def number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(float(value))
 
 
-def render(families: Iterable[Family]) -> str:
-    """The page; families without samples are left out."""
+def render(families: Iterable[Family], at_ms: int | None = None) -> str:
+    """The page; families without samples are left out. `at_ms` stands behind every sample: Unix milliseconds."""
+    stamp = f" {at_ms}" if at_ms is not None else ""
     lines: list[str] = []
     for family in families:
         if family.samples:
             lines.append(f"# HELP {family.name} {family.help}\n# TYPE {family.name} {family.type}")
-            lines.extend(f"{family.name}{labels} {number(value)}" for labels, value in family.samples)
+            lines.extend(f"{family.name}{labels} {number(value)}{stamp}" for labels, value in family.samples)
     return "\n".join(lines) + "\n"

@@ -75,8 +75,9 @@ class _Cgroups:
         return [*self._bytes.values(), *self._totals.values()]
 
     def _labels(self, level: str, **given: str) -> str:
+        """Labels that mean nothing at a level are not written."""
         order = ("uid", "container_id", "qos", "runtime", "path")
-        return label_text(node=self._node, level=level, **{name: given.get(name, "") for name in order})
+        return label_text(node=self._node, level=level, **{name: given[name] for name in order if given.get(name)})
 
     def _add(self, labels: str, values: Mapping[str, int], faults: float = 0.0, kills: int = 0) -> None:
         for name, value in values.items():
@@ -100,6 +101,14 @@ class _Cgroups:
             self._add(labels, values | limit, life.major_faults, life.restarts)
 
 
+_SLICES = 3
+_DEGRADED_MODES = (
+    "memory_available_estimated",
+    "memory_available_implausible",
+    "descriptors_exhausted",
+    "inotify_unavailable",
+    "cgroup_root_is_not_the_hosts",
+)
 _WITH_PAUSE = ("usage", "working_set", "anon")
 
 
@@ -133,8 +142,10 @@ def _own_families(world: World, node: str) -> Iterator[Family]:
     pods = world.kubelets.on_node(node)
     yield Family("memory_exporter_scrape_duration_seconds", "gauge", "Duration of this scrape.").add(0.004, node=node)
     seen = Family("memory_exporter_cgroups", "gauge", "Cgroups seen, by level.").add(len(pods), node=node, level="pod")
-    yield seen.add(len(pods), node=node, level="container")
+    yield seen.add(len(pods), node=node, level="container").add(_SLICES, node=node, level="system")
     unreadable = Family("memory_exporter_unreadable_files_total", "counter", "Reads that failed.")
     yield unreadable.add(0, node=node)
     degraded = Family("memory_exporter_degraded", "gauge", "1 while a substitute is used.")
-    yield degraded.add(0, node=node, mode="descriptors_exhausted")
+    for mode in _DEGRADED_MODES:
+        degraded.add(0, node=node, mode=mode)
+    yield degraded
