@@ -2,8 +2,10 @@
 
 A synthetic target serves both exporters, cAdvisor and kube-state-metrics. Nodes are scraped and evaluated 2.5 times as
 fast as in production (every 2 s, windows as much shorter), so that each window holds as many samples as there and full
-ones come sooner; pods and their rules keep production's pace, or this bench would measure its own load. Figures are seconds of one evaluation of the group, and milliseconds of the product's
-own pod query over HTTP; ratios come from the quiet quarter of the measurements, since others use the machine too.
+ones come sooner; pods and their rules keep production's pace, or this bench would measure its own load.
+
+Figures are seconds of one evaluation of the group, and milliseconds of the product's own pod query over HTTP; ratios
+come from the quiet quarter of the measurements, since others use the machine too.
 Writes build/bench/rules.json and ends with status 1 when a bound is missed.
 """
 
