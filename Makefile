@@ -6,7 +6,7 @@ BIN := .venv/bin
 SCENARIO ?= storm
 
 .DEFAULT_GOAL := help
-.PHONY: help venv tools drill drill-live test check lint acceptance chaos chart clean FORCE
+.PHONY: help venv tools drill drill-live test check lint acceptance lock clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'

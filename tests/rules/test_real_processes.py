@@ -142,7 +142,7 @@ def test_a_restarted_prometheus_comes_back_with_the_level(served: Served, promet
     ready = time.time()
     _wait(lambda: (prometheus.value("timestamp(node:memory_level)") or 0) > ready + 2)
     assert prometheus.value("min_over_time(node:memory_level[2s])") == 3
-    assert prometheus.value('count(ALERTS{level="red",alertstate="firing"})') == 1
+    _wait(lambda: prometheus.value('count(ALERTS{level="red",alertstate="firing"})') == 1)
     served.text = _node(60)
     _wait(lambda: prometheus.value("node:memory_level") == 0)
 
