@@ -117,6 +117,7 @@ class Server(BaseApplication):
 @click.option(
     "--log-level",
     envvar=environment_name("--log-level"),
+    type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], case_sensitive=False),
     default="INFO",
     show_default=True,
     help="Python log level.",

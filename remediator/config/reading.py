@@ -24,6 +24,10 @@ def parse_yaml(text: str, source: str) -> tuple[object, Positions]:
         where = positions(text)
     except yaml.YAMLError as error:
         raise ConfigError(source, [_syntax_problem(error)]) from error
+    except RecursionError as error:
+        raise ConfigError(
+            source, [Problem("", "an alias refers to what it stands in, or the nesting is too deep")]
+        ) from error
     if where.duplicates:
         raise ConfigError(source, where.duplicates)
     return document, where

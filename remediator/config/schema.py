@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from remediator.config.koordinator import KoordinatorSection
-from remediator.config.sections import Count, Duration, Labels, Ratio, Section, Size, Text
-from remediator.core.model import Level, Mode, Tier
+from remediator.config.sections import Count, Duration, Labels, ModeName, Ratio, Section, Size, Text
+from remediator.core.model import Level, Tier
 from remediator.core.policy import (
     BusinessRule,
     Caps,
@@ -84,7 +84,7 @@ class ModeSection(Section):
     """Mode of the nodes whose labels match."""
 
     node_selector: Annotated[Labels, Field(min_length=1, alias="nodeSelector")]
-    mode: Mode
+    mode: ModeName
 
 
 class WeightsSection(Section):
@@ -174,7 +174,7 @@ class PolicyFile(Section):
     """The whole policy file. Every key may be left out."""
 
     profile: Literal["graded", "sentinel", "score"] = "graded"
-    mode: Mode = _POLICY.mode
+    mode: ModeName = _POLICY.mode
     modes: tuple[ModeSection, ...] = ()
     safe_used_ratio: Ratio | None = None
     undeclared: Literal["protect", "important", "standard", "low", "offline"] = "protect"

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, StrictStr, WithJsonSchema
 
 from remediator.config.quantities import duration_seconds, size_bytes
+from remediator.core.model import Mode
 
 Duration = Annotated[
     float,
@@ -16,6 +17,8 @@ Size = Annotated[
     BeforeValidator(size_bytes),
     WithJsonSchema({"type": ["integer", "string"], "description": "bytes, or 100Mi, 2Gi"}),
 ]
+ModeName = Annotated[Mode, BeforeValidator(lambda given: "off" if given is False else given)]
+"""YAML 1.1 reads a bare `off` as false: it is the mode of that name."""
 Ratio = Annotated[float, Field(ge=0, le=1, strict=True)]
 Count = Annotated[StrictInt, Field(ge=0)]
 Text = Annotated[StrictStr, Field(min_length=1)]

@@ -311,8 +311,9 @@ def source_of(name_or_file: str) -> tuple[str, str]:
     if path.suffix in (".yaml", ".yml") or path.exists():
         try:
             return path.read_text(encoding="utf-8"), str(path)
-        except OSError as error:
-            raise ConfigError(str(path), [Problem("", f"cannot be read: {error.strerror}")]) from error
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise ConfigError(str(path), [Problem("", f"cannot be read: {why}")]) from error
     file = SHIPPED / f"{name_or_file}.yaml"
     if not file.is_file():
         known = ", ".join(sorted(f.name.removesuffix(".yaml") for f in SHIPPED.iterdir() if f.name.endswith(".yaml")))

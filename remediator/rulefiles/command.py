@@ -100,10 +100,15 @@ def _put(files: Mapping[str, str], directory: Path | None) -> None:
     if directory is None:
         click.echo("---\n".join(f"# {name}\n{text}" for name, text in files.items()), nl=False)
         return
-    directory.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (directory / name).write_text(text, encoding="utf-8")
-        click.echo(str(directory / name))
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (directory / name).write_text(text, encoding="utf-8")
+            click.echo(str(directory / name))
+    except OSError as error:
+        _refuse(
+            RuleOptionError("--output-dir", f"{error.filename}: {error.strerror}; choose a directory you may write to")
+        )
 
 
 def _profile_of(config: Path | None) -> str:

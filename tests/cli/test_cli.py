@@ -252,3 +252,18 @@ def test_every_command_is_a_click_command() -> None:
     context = click.Context(cli)
     for name in ("serve", "exporter", "explain", "status", "release", "check-config"):
         assert isinstance(cli.get_command(context, name), click.Command)
+
+
+def test_an_unknown_log_level_is_wrong_use() -> None:
+    """Exit code 2, with the levels there are."""
+    result = run("serve", "--prometheus", "http://p", "--alertmanager", "http://a", "--log-level", "loud")
+    assert result.exit_code == 2
+    assert "warning" in result.output.lower()
+
+
+def test_rules_that_cannot_be_written_are_told(tmp_path: Path) -> None:
+    """Exit code 2 and the option to change, not a traceback."""
+    (tmp_path / "file").write_text("")
+    result = run("rules", "--output-dir", str(tmp_path / "file" / "below"))
+    assert result.exit_code == 2
+    assert "--output-dir" in result.output

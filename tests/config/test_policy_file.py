@@ -243,3 +243,16 @@ def test_no_value_makes_the_reader_crash(value: object, key: str) -> None:
             policy_from_mapping(document)
         except ConfigError as refused:
             assert refused.problems
+
+
+def test_a_bare_off_is_the_mode_off() -> None:
+    """YAML reads `off` as false; written as in the example it is the mode, at the top and in rows."""
+    assert parse_policy("mode: off").mode is Mode.OFF
+    rows = parse_policy("modes:\n  - {nodeSelector: {pool: a}, mode: off}").mode_rules
+    assert [row.mode for row in rows] == [Mode.OFF]
+    assert problems("mode: on")[0][0] == "mode"
+
+
+def test_an_alias_of_itself_is_refused() -> None:
+    """A document without an end is told as a problem."""
+    assert "alias" in problems("alerts: &a [*a]")[0][2]
