@@ -124,3 +124,14 @@ def test_missing_file_is_told(tmp_path: Path) -> None:
     """A file that cannot be read is told with the reason."""
     with pytest.raises(ConfigError, match=r"nowhere\.yaml: cannot be read: No such file"):
         scenarios.load(str(tmp_path / "nowhere.yaml"))
+
+
+def test_page_of_the_format_is_true() -> None:
+    """The example in docs/scenarios.md reads, and the page names every key that a file may have."""
+    page = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text()
+    example = page.split("```yaml\n")[1].split("```")[0]
+    assert scenarios.read(example, "example").name == "mine"
+    parts = (scenarios.NodeSpec, scenarios.WorkloadSpec, scenarios.BudgetSpec, scenarios.HostProcessSpec)
+    parts += (scenarios.FaultSpec, scenarios.SilenceSpec, scenarios.OperatorSpec, scenarios.WantSpec)
+    keys = {key for part in (*parts, scenarios.Scenario) for key in part.model_fields}
+    assert {key for key in keys if f"{key}" not in page} <= {"seed", "description", "note"}
