@@ -12,13 +12,16 @@ from rich.text import Text
 
 _STYLES = {"GREEN": "green", "YELLOW": "yellow", "ORANGE": "dark_orange", "RED": "bold red"}
 _ABSENT = "–"
+_TABLE_COLUMNS = 140
+"""Where the ranking has room for names and reasons; narrower terminals and pipes get two lines a pod."""
 
 Json = Mapping[str, Any]
 
 
 def show(console: Console, told: Json) -> None:
     """Print a decision: level and why, bytes to free, ranking, guards, what would be done."""
-    console.print(Group(_head(told), _reasons(told), _ranking(told), _plan(told)))
+    ranking = _ranking(told) if console.width >= _TABLE_COLUMNS else _ranking_in_lines(told)
+    console.print(Group(_head(told), _reasons(told), ranking, _plan(told)))
 
 
 def _head(told: Json) -> RenderableType:
@@ -80,6 +83,17 @@ def _ranking(told: Json) -> RenderableType:
     for row in told["ranking"]:
         table.add_row(*_row(row), style="bold" if row["chosen"] else None if row["eligible"] else "dim")
     return Group(Text(""), table)
+
+
+def _ranking_in_lines(told: Json) -> RenderableType:
+    lines = Text("\nPods, first to go first" if told["ranking"] else "\nNo pod was ranked.", style="italic")
+    for row in told["ranking"]:
+        pod, tier, total, business, memory, restart, qos, frees, request, rank, why = _row(row)
+        style = "bold" if row["chosen"] else "not bold" if row["eligible"] else "dim"
+        parts = f" = biz {business}, mem {memory}, restart {restart}, qos {qos}" if total != _ABSENT else ""
+        lines.append(f"\n{pod}  {tier}, frees {frees} (request {request}), kubelet {rank}", style=f"{style} not italic")
+        lines.append(f"\n  score {total}{parts}: {why}", style=f"{style} not italic")
+    return lines
 
 
 def _row(row: Json) -> list[str]:

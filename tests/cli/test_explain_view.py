@@ -27,6 +27,16 @@ def test_a_red_node_shows_level_target_ranking_and_plan() -> None:
     assert "critical" in text
 
 
+def test_a_narrow_terminal_has_every_pod_and_reason_in_whole_words() -> None:
+    """Eighty columns, as a pipe has them, hold the same words, not columns of three letters."""
+    console = Console(width=80, record=True, file=io.StringIO())
+    show(console, World().replica().explain("n1"))
+    lines = [line.rstrip() for line in console.export_text().splitlines()]
+    assert any(line.startswith("batch/spark-a-0  offline, frees 9.0Gi") for line in lines)
+    assert any(line.startswith("  score ") and "biz" in line for line in lines)
+    assert all(len(line) <= 80 for line in lines)
+
+
 def test_a_calm_node_says_that_nothing_would_be_done() -> None:
     """The verdict and its reason are there all the same."""
     world = World()
