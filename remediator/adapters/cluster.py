@@ -169,7 +169,7 @@ class _Surroundings:
 
     def of(self, node: str, pods: Sequence[Json], end: float) -> dict[str, Namespace]:
         """Everything that bears on these pods, asked for side by side. Raises KubernetesError, TimeoutError."""
-        asked = {key: self._asked(key) for key in self._needed(node, pods)}
+        asked = self._asked(self._needed(node, pods))
         found: dict[str, Namespace] = {pod["metadata"]["namespace"]: Namespace() for pod in pods}
         for (name, part), future in asked.items():
             setattr(found.setdefault(name, Namespace()), part, _in_time(future, end))
@@ -185,14 +185,15 @@ class _Surroundings:
             self._seen = {key: at for key, at in self._seen.items() if at >= oldest}
             return [(name, part) for on, name, part in self._seen if on == node]
 
-    def _asked(self, key: tuple[str, str]) -> "Future[list[Json]]":
-        """The list, being read or read lately; of two passes that want it at once only one asks."""
+    def _asked(self, keys: Sequence[tuple[str, str]]) -> "dict[tuple[str, str], Future[list[Json]]]":
+        """The lists, being read or read lately; of two passes that want one at once only one asks."""
         now, newest = time.monotonic(), _SURROUNDINGS_SECONDS / self._speed
         with self._lock:
             self._read = {k: v for k, v in self._read.items() if now - v[0] <= newest and not _failed(v[1])}
-            if key not in self._read:
-                self._read[key] = now, self._pool.submit(self._list, *key)
-            return self._read[key][1]
+            for key in keys:
+                if key not in self._read:
+                    self._read[key] = now, self._pool.submit(self._list, *key)
+            return {key: self._read[key][1] for key in keys}
 
     def _list(self, namespace: str, part: str) -> list[Json]:
         return [slim(item) for page in self._api.pages(self._calls[part], namespace) for item in page]

@@ -51,7 +51,11 @@ class _WholeAnswers(DeadlineSession):
 
 
 class PrometheusMetrics:
-    """Questions to one Prometheus (or Thanos, Mimir: `headers` carries tenant and token)."""
+    """Questions to one Prometheus (or Thanos, Mimir: `headers` carries tenant and token).
+
+    `scrape_seconds` and `cadvisor_scrape_seconds` are how often our exporter and the kubelet are scraped: one scrape
+    ago is what the newest set of pods is compared with.
+    """
 
     def __init__(
         self,
@@ -60,8 +64,11 @@ class PrometheusMetrics:
         speed: float = 1.0,
         headers: Mapping[str, str] | None = None,
         deadline_seconds: float = _DEADLINE_SECONDS,
+        scrape_seconds: float = promql.SCRAPE_SECONDS,
+        cadvisor_scrape_seconds: float = promql.CADVISOR_SCRAPE_SECONDS,
     ) -> None:
         self._speed = speed
+        self._scrapes = {"scrape_seconds": scrape_seconds, "cadvisor_scrape_seconds": cadvisor_scrape_seconds}
         self._client = PrometheusConnect(
             url=url.rstrip("/"), headers=dict(headers or {}), retry=Retry(0), session=_WholeAnswers(deadline_seconds)
         )
@@ -74,7 +81,8 @@ class PrometheusMetrics:
 
     def usages(self, node: str) -> Mapping[str, PodUsage] | Unknown:
         """Pod UID -> usage; Unknown(DATA_PARTIAL) when two scrapes do not agree on the pods: wait for the next."""
-        return self._answer(lambda: pod_usages(node, self._query(pod_query(node, self._speed))))
+        query = pod_query(node, self._speed, **self._scrapes)
+        return self._answer(lambda: pod_usages(node, self._query(query)))
 
     def levels(self) -> Mapping[str, Level] | Unknown:
         """Level of every node that the rules know; the higher one where a node has two."""

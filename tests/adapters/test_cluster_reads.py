@@ -4,22 +4,38 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from remediator.adapters import actuator, cluster, events, kubernetes_api, leases, records
+from remediator.adapters.actuator import KubernetesActuator
 from remediator.adapters.cluster import KubernetesCluster
+from remediator.adapters.events import KubernetesEvents
+from remediator.adapters.leases import KubernetesLeases
 from remediator.adapters.other_nodes import KnownNode, matching_nodes
+from remediator.adapters.records import NodeRemediationRecords
 from remediator.adapters.refreshing import Refreshed
 from remediator.adapters.rights import Rights
 from remediator.core.model import NodeFacts, Rejection, Unknown, WorkloadRef
+from remediator.core.policy import TaintSpec
 from remediator.core.reason import Reason
+from remediator.core.state import ActionKind, NodeState
 from remediator.drill.apiserver.access import Access, Grant
+from remediator.drill.apiserver.custom import established, normalised
 from remediator.drill.apiserver.faults import Fault
+from remediator.drill.stack import CRD_FILE
 from tests.adapters.canned import Answer, api_of, requests_to
-from tests.adapters.world import a_store, node
+from tests.adapters.world import WEB, a_store, action, node
 
 GIB = 2**30
+SERVING = {"label": "remediator.io/serving", "label_value": "true"}
+ANY = {
+    ActionKind.DRAIN_ENDPOINTS: SERVING,
+    ActionKind.RESTORE_ENDPOINTS: SERVING,
+    ActionKind.SCALE: {"workload": WEB, "replicas": 0, "replicas_before": 2},
+    ActionKind.RESTORE_SCALE: {"workload": WEB, "replicas": 2},
+}
 RULES = [*cluster.RBAC_RULES, *records.RBAC_RULES, *leases.RBAC_RULES, *events.RBAC_RULES, *actuator.RBAC_RULES]
 
 
@@ -241,6 +257,36 @@ def test_a_least_privileged_account_reads_the_cluster(serve):
     assert reader.node_for({"instance": "10.0.0.2:9100"}) == "n2"
     assert reader.isolated_by_us() == []
     assert reader.pod_uid("shop", "web-7f-a")
+
+
+def test_a_least_privileged_account_acts_keeps_and_tells(serve):
+    """Every action, record, lease and Event is possible with exactly the rights that are listed for it."""
+    everywhere = [rule for rule in (*RULES, *actuator.SCALE_RBAC_RULES) if not rule.get("namespaced")]
+    access = Access(
+        tokens={"t": "remediator"},
+        grants=[Grant("remediator", everywhere), Grant("remediator", leases.RBAC_RULES, "remediator")],
+    )
+    store = a_store()
+    served = serve(store, access)
+    definition = normalised(yaml.safe_load(CRD_FILE.read_text()))
+    established(store, store.create("CustomResourceDefinition", definition))
+    api = api_of(served.url, token="t")
+    acting = KubernetesActuator(api, TaintSpec(), pause=lambda _: None)
+    reasons = {acting.perform(action(kind, store, **ANY.get(kind, {}))).reason for kind in ActionKind}
+    assert Reason.FORBIDDEN not in reasons
+    assert Reason.ACCEPTED in reasons
+    kept = NodeRemediationRecords(api)
+    assert kept.save(kept.save(kept.load("n1"), NodeState()), NodeState(rounds=1)).state.rounds == 1
+    assert kept.ready() == ""
+    held = KubernetesLeases(api, "remediator", "me")
+    assert held.acquire("slot")
+    assert held.acquire("slot")
+    held.release("slot")
+    told = KubernetesEvents(api, "remediator", "me")
+    for _ in range(2):
+        told.emit("Pod", "web-7f-a", "shop", "", "Evict", "one", True)
+    told.close()
+    assert [event["count"] for event in store.list("Event", "shop")] == [2]
 
 
 def test_e09_a_server_without_the_eviction_api_is_not_ready(canned):
