@@ -47,6 +47,14 @@ def serve(store: Store, definition: Json) -> None:
         store.resources.add(resource)
 
 
+def withdraw(store: Store, definition: Json) -> None:
+    """Serve it no more: a definition that goes takes its objects with it."""
+    for resource in resource_types(definition):
+        for obj in store.list(resource.kind):
+            store.delete(resource.kind, obj["metadata"].get("namespace"), obj["metadata"]["name"])
+        store.resources.remove(resource)
+
+
 def resource_types(definition: Json) -> list[ResourceType]:
     """The resource types of a definition."""
     spec = definition["spec"]

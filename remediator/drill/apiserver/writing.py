@@ -29,7 +29,8 @@ Answer = tuple[int, Json]
 _SERVER_SET = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "deletionTimestamp")
 # A real server makes these by PUT too, and takes no PUT of those without the version it changes.
 _MADE_BY_PUT = ("Lease", "Event")
-_NEVER_UNCONDITIONAL = ("Lease", "PodDisruptionBudget", "CustomResourceDefinition")
+_DEFINITION = "CustomResourceDefinition"
+_NEVER_UNCONDITIONAL = ("Lease", "PodDisruptionBudget", _DEFINITION)
 
 
 def is_dry_run(query: Mapping[str, str]) -> bool:
@@ -60,7 +61,7 @@ class Writer:
             raise method_not_allowed()
         self._check_namespace(target, obj["metadata"].get("name") or obj["metadata"].get("generateName", ""))
         created = self._store.create(target.resource.kind, obj, dry_run=is_dry_run(query))
-        if target.resource.kind == "CustomResourceDefinition" and not is_dry_run(query):
+        if target.resource.kind == _DEFINITION and not is_dry_run(query):
             custom.established(self._store, created)
         return 201, created
 
@@ -145,7 +146,11 @@ class Writer:
         if target.resource.kind == "Pod":
             obj = _with_probe_times(obj)
         updated = self._store.update(target.resource.kind, obj, subresource=status, dry_run=is_dry_run(query))
-        return updated if is_dry_run(query) else self._collected(target, updated)
+        if is_dry_run(query):
+            return updated
+        if target.resource.kind == _DEFINITION:
+            custom.serve(self._store, updated)
+        return self._collected(target, updated)
 
     def _collected(self, target: Target, obj: Json) -> Json:
         """An object that was only held by its finalizers goes with the last of them."""
@@ -180,7 +185,10 @@ class Writer:
             objects = selected(self._store, selection(target, query))
             return 200, delete_collection(self._store, target.resource, objects, options, dry_run=dry_run)
         obj = self._store.get(target.resource.kind, target.namespace, target.name)
-        return 200, delete(self._store, target.resource, obj, options, dry_run=dry_run)
+        answer = delete(self._store, target.resource, obj, options, dry_run=dry_run)
+        if target.resource.kind == _DEFINITION and self._store.find(_DEFINITION, None, target.name) is None:
+            custom.withdraw(self._store, obj)
+        return 200, answer
 
 
 def _with_probe_times(pod: Json) -> Json:

@@ -171,6 +171,20 @@ def test_the_shipped_crd_is_served(cluster: Served) -> None:
     assert cluster.ask("POST", RECORDS, {"metadata": {"name": "n1"}, "spec": {"mode": "observe"}}).status_code == 201
 
 
+def test_a_changed_definition_counts_at_once_and_a_deleted_one_takes_its_objects(with_crd: Served) -> None:
+    """A new enum value is taken after the update; after the deletion the path is gone, and so are the records."""
+    path = f"{capture('42')['request']['path']}/noderemediations.remediator.io"
+    assert with_crd.ask("POST", RECORDS, {"metadata": {"name": "n1"}, "spec": {"mode": "new"}}).status_code == 422
+    definition = with_crd.ask("GET", path).json()
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["properties"]["mode"]["enum"].append("new")
+    assert with_crd.ask("PUT", path, definition).status_code == 200
+    assert with_crd.ask("POST", RECORDS, {"metadata": {"name": "n1"}, "spec": {"mode": "new"}}).status_code == 201
+    assert with_crd.ask("DELETE", path).status_code == 200
+    assert with_crd.ask("GET", RECORDS).status_code == 404
+    assert not with_crd.store.list("NodeRemediation")
+
+
 # --- events ---------------------------------------------------------------------------------------------------
 
 
