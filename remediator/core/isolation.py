@@ -37,8 +37,11 @@ def follow(s: Situation) -> NodeState:
 
 
 def release_granted(s: Situation) -> bool:
-    """By policy, by `spec.release`, or by an operator's signal, now or earlier."""
-    if s.policy.release == "auto":
+    """By policy, by `spec.release`, or by an operator's signal, now or earlier.
+
+    An isolation that was only recorded asks nobody: there is no cordon to be lifted, or to be forgotten.
+    """
+    if s.policy.release == "auto" or s.state.isolation_observed:
         return True
     return _grant(s.state) in (s.observation.spec.release, s.state.release_granted)
 

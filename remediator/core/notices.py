@@ -142,7 +142,8 @@ def _plan(turn: Turn) -> Iterator[Notice]:
         yield Notice(f"plan:{plan.id}", "warning", title, steps)
     elif plan is not None:
         steps = "\n".join(describe_action(action) for action in plan.actions)
-        yield Notice(f"plan:{plan.id}", "info", f"Giving back on node {s.node}", steps)
+        title = f"{'Would give back' if s.observing else 'Giving back'} on node {s.node}"
+        yield Notice(f"plan:{plan.id}", "info", title, steps)
 
 
 def _outcome(turn: Turn) -> Iterator[Notice]:

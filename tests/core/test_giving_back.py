@@ -157,6 +157,17 @@ def test_from_observe_to_enforce_nothing_observed_is_taken_for_real() -> None:
     assert world.kinds()[:3] == ["cordon", "taint", "evict:spark-1"]
 
 
+def test_an_isolation_that_was_only_recorded_ends_by_itself_and_asks_nobody() -> None:
+    """In observe mode nobody is called to open a node that was never closed, not even hours later."""
+    world = World.storm(RED_GIB, policy=storm_policy(mode=Mode.OBSERVE))
+    world.run(60)
+    world.other_gib = 1.0
+    world.run(2 * 3600)
+    assert (world.isolation, world.done) == (Isolation.NONE, [])
+    assert "Would give back on node n1" in [notice.title for notice in world.notices]
+    assert not [notice for notice in world.notices if "remediator release" in notice.text]
+
+
 def test_a_release_granted_early_is_remembered_until_the_node_is_calm() -> None:
     """The operator need not ask twice; the answer says what it waits for."""
     world = World.storm(RED_GIB)
