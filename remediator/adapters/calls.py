@@ -52,14 +52,15 @@ class DeadlineSession(requests.Session):
     def _whole(self, end: float, arguments: tuple[Any, ...], options: dict[str, Any]) -> requests.Response:
         remaining = max(0.001, end - time.monotonic())
         options |= {"timeout": remaining, "stream": True, "allow_redirects": False}
-        response = super().request(*arguments, **options)
         try:
-            response._content = self._body(response, end)
-            response._content_consumed = True  # type: ignore[attr-defined]  # or close() drops the connection
+            response = super().request(*arguments, **options)
+            with response:
+                response._content = self._body(response, end)
+                response._content_consumed = True  # type: ignore[attr-defined]  # or close() drops the connection
+        except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
+            raise self._late() from error
         except urllib3.exceptions.HTTPError as error:
             raise requests.ConnectionError(f"the answer broke off: {error}") from error
-        finally:
-            response.close()
         return response
 
     def _body(self, response: requests.Response, end: float) -> bytes:

@@ -85,6 +85,7 @@ class Canned:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = -1  # Headers and body in one packet: two would wait for an acknowledgement.
 
             def _any(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
@@ -115,9 +116,11 @@ class Canned:
         handler.send_header("Content-Length", str(len(body) + (1000 if answer.drip else 0)))
         handler.end_headers()
         handler.wfile.write(body)
+        handler.wfile.flush()
         while answer.drip and not self._stopped.wait(0.02):
             try:
                 handler.wfile.write(b" ")
+                handler.wfile.flush()
             except OSError:
                 return
 

@@ -28,6 +28,7 @@ from tests.adapters.canned import Answer, api_of, captured
 # --- the whole state as JSON --------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 def test_any_state_survives_its_way_through_json():
     """Every field that a state has, drawn from its own type, comes back as it was."""
     st.register_type_strategy(float, st.floats(0, 2e9, allow_nan=False))
@@ -336,6 +337,8 @@ def test_events_never_hold_anybody_up(canned):
     for number in range(3000):
         events.emit("Pod", "p", "x", "", "Evict", str(number), False)
     events.close(0.1)
+    events._thread.join(5)
+    assert not events._thread.is_alive()
     assert REGISTRY.get_sample_value("remediator_notices_dropped_total", {"target": "events"}) > 0
 
 
