@@ -133,7 +133,7 @@ def _plan(turn: Turn) -> Iterator[Notice]:
     if waiting is not None:
         steps = "\n".join(_step(action, turn) for action in waiting.actions)
         patch = f'{{"spec":{{"approvedPlan":"{waiting.id}"}}}}'
-        how = f"remediator approve {waiting.id}\nkubectl patch nrem {s.node} --type merge -p '{patch}'"
+        how = f"to approve: kubectl patch nrem {s.node} --type merge -p '{patch}'"
         title = f"Plan {waiting.id} for node {s.node} waits for approval: {_water(s.memory)}"
         yield Notice(f"approve:{waiting.id}", "warning", title, f"{steps}\n{how}")
     if plan is not None and any(not action.undo for action in plan.actions):
