@@ -71,6 +71,7 @@ class KubernetesCluster:
 
     def _snapshot(self, node: str, end: float) -> ClusterFacts:
         core = self._api.core
+        asked_peers = self._pool.submit(self._others.peers, node, end - time.monotonic())
         asked_node = self._pool.submit(self._api.read, core.read_node, node)
         selector = f"spec.nodeName={node}"
         asked_pods = self._pool.submit(self._api.list_all, core.list_pod_for_all_namespaces, field_selector=selector)
@@ -83,7 +84,7 @@ class KubernetesCluster:
             workloads=workloads(namespaces, owners),
             budgets=budgets(namespaces, pods),
             services=services(namespaces),
-            peers=self._others.peers(node, end - time.monotonic()),
+            peers=_in_time(asked_peers, end),
         )
 
     # --- small questions --------------------------------------------------------------------------------

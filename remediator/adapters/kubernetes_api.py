@@ -27,6 +27,8 @@ READ_TIMEOUT_SECONDS = 5.0
 READ_BUDGET_SECONDS = 10.0
 WRITE_TIMEOUT_SECONDS = 15.0
 PAGE_OBJECTS = 500
+USER_AGENT = "remediator"
+"""How the API server's audit log names us."""
 _LONGEST_PAUSE_SECONDS = 2.0
 _POOL_SIZE = 32
 _PIECE_BYTES = 1 << 18
@@ -58,6 +60,7 @@ class KubernetesApi:
         found.retries = False
         found.connection_pool_maxsize = _POOL_SIZE
         client = kubernetes.client.ApiClient(found)
+        client.user_agent = USER_AGENT
         self.core = kubernetes.client.CoreV1Api(client)
         self.apps = kubernetes.client.AppsV1Api(client)
         self.batch = kubernetes.client.BatchV1Api(client)

@@ -6,6 +6,7 @@ not asked with resourceVersion=0, for the API server then ignores the limit and 
 
 import ipaddress
 import re
+import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -48,8 +49,9 @@ class OtherNodes:
 
     def peers(self, node: str, wait_seconds: float) -> tuple[NodeFacts, ...]:
         """All nodes but this one, with what is requested on them. Raises KubernetesError, TimeoutError."""
+        end = time.monotonic() + wait_seconds
         requested = self._requested.get(wait_seconds)
-        nodes = self._nodes.get(wait_seconds)
+        nodes = self._nodes.get(end - time.monotonic())
         return tuple(
             replace(known.facts, requested_bytes=requested.get(known.name, 0)) for known in nodes if known.name != node
         )

@@ -120,6 +120,14 @@ def test_reads_are_retried_within_their_budget_and_writes_are_not(canned):
     assert len(server.asked) == 1
 
 
+def test_the_api_server_is_told_who_asks(canned):
+    """Its audit log names us, not a generated client."""
+    server = canned(lambda asked: {})
+    api = api_of(server.url)
+    api.read(api.core.read_node, "n1")
+    assert server.asked[0].headers["User-Agent"] == "remediator"
+
+
 def test_a_clear_no_is_not_asked_again(canned):
     """404 and 403 are answers."""
     server = canned(lambda asked: Answer(403, {"reason": "Forbidden", "message": "no", "details": {"kind": "nodes"}}))
