@@ -108,8 +108,9 @@ class Cgroup:
         self._limit = KernelFile(directory, names.limit, descriptors)
         self._events = file(names.events, leaf or names.events_hierarchical)
         self._swap, self._pressure = file(names.swap), file(names.pressure)
-        # Cgroups take turns, so that one round costs what another does.
-        self._rounds = next(_TURNS) % (SKIPPED_ROUNDS + 1)
+        # Cgroups take turns, so that one round costs what another does; pods and their containers do not in step.
+        turn = next(_TURNS)
+        self._rounds = (turn + turn // (SKIPPED_ROUNDS + 1)) % (SKIPPED_ROUNDS + 1)
         self._seen: bytes | None = None
         self.values: Values = ()
 
@@ -152,7 +153,7 @@ class Cgroup:
         for file in (self._usage, self._stat, self._limit, self._events, self._swap, self._pressure):
             if file is not None:
                 file.close()
-        self._rounds, self._seen = 0, None
+        self._rounds, self._seen, self.values = 0, None, ()
 
 
 def summed(parts: Sequence[Values]) -> Values:

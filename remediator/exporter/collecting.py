@@ -1,10 +1,9 @@
 """One scrape: reads of all members, and the pages made of them.
 
-A scrape never fails because one cgroup did: what vanished is left out whole. A page whose values are all the very same
-objects as before is given again as it is. Pages are lists of parts: joining them would cost their size again.
+A scrape never fails because one cgroup did: what vanished is left out whole. Pages are lists of parts: joining them
+would cost their size again.
 """
 
-import operator
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,7 @@ from remediator.exporter.exposition import Column, Table, family, label_text
 from remediator.exporter.files import Descriptors, Vanished
 from remediator.exporter.hierarchy import Hierarchy
 from remediator.exporter.membership import Member, Membership
-from remediator.exporter.node import DESCRIPTIONS, Node
+from remediator.exporter.node import DESCRIPTIONS, Node, Sample
 
 _ABOUT = {
     "usage_bytes": "Memory charged to the cgroup, page cache included.",
@@ -41,36 +40,21 @@ _COLUMNS = (
 _HEALTH = "memory_exporter_"
 
 
-class _Shown:
-    """Rows of one page, as they were last written."""
-
-    def __init__(self) -> None:
-        self._table = Table(_COLUMNS)
-        self._members: list[Member] = []
-        self._rows: list[Values] = []
-        self._parts: list[bytes] = []
-
-    def parts(self, members: list[Member], rows: list[Values]) -> list[bytes]:
-        same = members == self._members and all(map(operator.is_, rows, self._rows))
-        if not same:
-            self._members, self._rows = members, rows
-            self._parts = self._table.parts([member.labels for member in members], rows)
-        return self._parts
-
-
 class Collector:
     """Reads everything of one node; one scrape at a time."""
 
     def __init__(self, hierarchy: Hierarchy, proc_root: Path, node_name: str) -> None:
-        self.hierarchy, self._node = hierarchy, label_text([("node", node_name)])
+        self._node = label_text([("node", node_name)])
+        self._whole_host = hierarchy.whole
         self.descriptors = Descriptors()
         self.node = Node(proc_root, self.descriptors)
         names = layout(hierarchy.version)
         self._members = Membership(hierarchy, names, self.descriptors, self.node.total_bytes(), node_name)
         self._lock = threading.Lock()
-        self._pods, self._containers, self._all = _Shown(), _Shown(), _Shown()
-        self._read_at = float("-inf")
-        """When pods were last read whole."""
+        self._pods, self._containers, self._all = Table(_COLUMNS), Table(_COLUMNS), Table(_COLUMNS)
+        self._read_at, self._read_time = float("-inf"), 0.0
+        """When node and pods were last read: on the monotonic clock and as Unix time."""
+        self._node_samples: list[Sample] = []
 
     # --- pages ------------------------------------------------------------------------------------------
 
@@ -82,13 +66,13 @@ class Collector:
         """One exposition of everything, containers included (--once)."""
         return self._page(self._all, with_containers=True)
 
-    def _page(self, shown: _Shown, *, with_containers: bool) -> list[bytes]:
+    def _page(self, table: Table, *, with_containers: bool) -> list[bytes]:
         with self._lock:
             began = time.perf_counter()
             self._members.refresh()
             wanted = [*self._members.pods, *(self._members.containers if with_containers else ())]
-            cgroups = shown.parts(*self._read([*wanted, *self._members.slices], whole=True))
-            self._read_at = time.monotonic()
+            cgroups = table.parts(*self._read([*wanted, *self._members.slices], whole=True))
+            self._read_node()
             node = "\n".join([*self._node_lines(), ""])
             health = "\n".join([*self._health(time.perf_counter() - began), ""])
             return [node.encode(), *cgroups, health.encode()]
@@ -99,24 +83,20 @@ class Collector:
             self._members.refresh()
             return self._containers.parts(*self._read(self._members.containers, whole=False))
 
-    def snapshot(self, within_seconds: float = 0.0) -> dict[str, object]:
-        """What /history keeps of a moment: the node's memory and each pod's working set.
+    def snapshot(self, oldest_seconds: float = 0.0) -> dict[str, object]:
+        """What /history keeps of a moment: its Unix time, the node's memory and each pod's working set.
 
-        Pods are not read again when a scrape has done so `within_seconds`.
+        Made of what the last scrape read, unless that is older than `oldest_seconds`.
         """
         with self._lock:
             self._members.refresh()
-            node = {name: value for name, labels, value in self.node.samples() if not labels}
-            if time.monotonic() - self._read_at < within_seconds:
-                members, rows = self._as_read(self._members.pods)
-            else:
-                members, rows = self._read(self._members.pods, whole=False)
-            pods = {
-                member.found.uid: row[WORKING_SET]
-                for member, row in zip(members, rows, strict=True)
-                if row[WORKING_SET] is not None
-            }
-            return {"at": time.time(), "node": node, "pods": pods}
+            if time.monotonic() - self._read_at >= oldest_seconds:
+                self._read(self._members.pods, whole=False)
+                self._read_node()
+            node = {name: value for name, labels, value in self._node_samples if not labels}
+            rows = {member.found.uid: self._as_read(member) for member in self._members.pods}
+            pods = {uid: row[WORKING_SET] for uid, row in rows.items() if row and row[WORKING_SET] is not None}
+            return {"at": self._read_time, "node": node, "pods": pods}
 
     def close(self) -> None:
         """Let go of all descriptors."""
@@ -126,8 +106,8 @@ class Collector:
 
     # --- members ----------------------------------------------------------------------------------------
 
-    def _read(self, members: Sequence[Member], *, whole: bool) -> tuple[list[Member], list[Values]]:
-        """Those that have values now, and their values."""
+    def _read(self, members: Sequence[Member], *, whole: bool) -> tuple[list[str], list[Values]]:
+        """Label texts of those that have values now, and their values."""
         there, rows = [], []
         for member in members:
             if member.parts:
@@ -135,7 +115,7 @@ class Collector:
             else:
                 values = self._values(member, whole=whole)
             if values:
-                there.append(member)
+                there.append(member.labels)
                 rows.append(values)
         return there, rows
 
@@ -152,19 +132,20 @@ class Collector:
             self._members.vanished(member)
             return ()
 
-    def _as_read(self, members: Sequence[Member]) -> tuple[list[Member], list[Values]]:
-        rows = [
-            summed([part.cgroup.values for part in member.parts]) if member.parts else member.cgroup.values
-            for member in members
-        ]
-        known = [(member, row) for member, row in zip(members, rows, strict=True) if row]
-        return [member for member, _ in known], [row for _, row in known]
+    def _as_read(self, member: Member) -> Values:
+        if member.parts:
+            return summed([part.cgroup.values for part in member.parts])
+        return member.cgroup.values
+
+    def _read_node(self) -> None:
+        self._node_samples = list(self.node.samples())
+        self._read_at, self._read_time = time.monotonic(), time.time()
 
     # --- lines ------------------------------------------------------------------------------------------
 
     def _node_lines(self) -> Iterator[str]:
         found: dict[str, list[tuple[str, float]]] = {}
-        for name, labels, value in self.node.samples():
+        for name, labels, value in self._node_samples:
             found.setdefault(name, []).append((self._node + labels, value))
         for name, samples in found.items():
             kind = "counter" if name.endswith("_total") else "gauge"
@@ -179,7 +160,7 @@ class Collector:
             **self.node.modes(),
             "descriptors_exhausted": self.descriptors.exhausted,
             "inotify_unavailable": not members.watch.works,
-            "cgroup_root_is_not_the_hosts": not self.hierarchy.whole,
+            "cgroup_root_is_not_the_hosts": not self._whole_host,
         }
         told = [(f'{node},mode="{mode}"', int(on)) for mode, on in modes.items()]
         gauges: dict[str, tuple[str, list[tuple[str, float]]]] = {

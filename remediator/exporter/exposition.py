@@ -1,7 +1,8 @@
 """Prometheus' text format, written. Knows names and escaping, nothing of memory.
 
 A `Table` writes the same families of the same members again and again: text around the numbers is kept as one template
-per family, and made anew only when members, or which of them have a value, have changed.
+per family, and made anew only when members, or which of them have a value, have changed. A family whose values are all
+as before is not written again.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -56,24 +57,31 @@ class Table:
         self._labels: list[str] = []
         self._templates: list[str] = [""] * len(columns)
         self._present: list[object] = [None] * len(columns)
+        self._values: list[object] = [None] * len(columns)
+        self._parts: list[bytes] = [b""] * len(columns)
 
     def parts(self, labels: list[str], rows: Iterable[Sequence[int | float | None]]) -> list[bytes]:
         """Lines of all members, a part per column: `labels` their label texts, `rows` values in the columns' order."""
         if labels != self._labels:
             self._labels = labels
             self._present = [None] * len(self._columns)
-        parts = []
+            self._values = [None] * len(self._columns)
+            self._parts = [b""] * len(self._columns)
         for number, values in enumerate(zip(*rows, strict=True)):
-            present: object = True
-            known: tuple[object, ...] = values
-            if None in values:
-                present = [value is not None for value in values]
-                known = tuple(value for value in values if value is not None)
-            if present != self._present[number]:
-                self._present[number] = present
-                self._templates[number] = self._template(number, present)
-            parts.append((self._templates[number] % known).encode())
-        return parts
+            if values != self._values[number]:
+                self._values[number] = values
+                self._parts[number] = self._part(number, values)
+        return list(self._parts)
+
+    def _part(self, number: int, values: tuple[object, ...]) -> bytes:
+        present: object = True
+        if None in values:
+            present = [value is not None for value in values]
+            values = tuple(value for value in values if value is not None)
+        if present != self._present[number]:
+            self._present[number] = present
+            self._templates[number] = self._template(number, present)
+        return (self._templates[number] % values).encode()
 
     def _template(self, number: int, present: object) -> str:
         column = self._columns[number]

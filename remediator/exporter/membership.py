@@ -1,9 +1,9 @@
 """Which cgroups there are, kept from scrape to scrape.
 
 Listing a thousand directories costs as much as reading their files, so it is done when something says that members
-have changed: inotify (without it the directories' link counts, where the kernel counts children), a read that found a
-cgroup gone, or the end of half a minute, which also looks for new roots of pods. Whatever vanished is closed at once:
-a kept descriptor pins a dying cgroup.
+have changed: inotify (without it the directories' link counts, where the kernel counts children), or a read that found
+a cgroup gone. New roots of pods are looked for every half minute, and members are listed every five minutes, or as
+often as that where there is no inotify. Whatever vanished is closed at once: a kept descriptor pins a dying cgroup.
 """
 
 import os
@@ -17,7 +17,7 @@ from remediator.exporter.hierarchy import Hierarchy, find_pods, pod_roots, syste
 from remediator.exporter.paths import CgroupPath
 from remediator.exporter.watching import Watch
 
-RELIST_SECONDS = 30.0
+RELIST_SECONDS, WATCHED_RELIST_SECONDS = 30.0, 300.0
 _NO_LINK_COUNT = 1
 """Some file systems keep no link count of directories: there the members are listed at each scrape."""
 
@@ -51,6 +51,7 @@ class Membership:
         self._hierarchy, self._names, self._descriptors = hierarchy, names, descriptors
         self._most_bytes, self._node_name, self._clock = most_bytes, node_name, clock
         self.watch = watch or Watch()
+        self._watched = self.watch.works
         self._members: dict[str, Member] = {}
         self._links: dict[str, int] = {}
         self._roots: list[str] = []
@@ -62,15 +63,17 @@ class Membership:
 
     def refresh(self) -> None:
         """List again if anything may have changed."""
-        now, watched = self._clock(), self.watch.works
-        changed = self.watch.changed() if watched else self._links_changed()
-        if watched and not self.watch.works:
-            self._roots_at = float("-inf")
+        now = self._clock()
+        changed = self.watch.changed() if self.watch.works else self._links_changed()
+        if self._watched and not self.watch.works:
+            self._watched, self._roots_at, self._listed_at = False, float("-inf"), float("-inf")
         if now - self._roots_at >= RELIST_SECONDS or not changed.isdisjoint(self._above):
+            before, self._roots_at = self._roots, now
             self._find_roots()
-            self._roots_at = now
-            self._list()
-        elif changed or now - self._listed_at >= RELIST_SECONDS:
+            if self._roots != before:
+                self._listed_at = float("-inf")
+        every = WATCHED_RELIST_SECONDS if self.watch.works else RELIST_SECONDS
+        if changed or now - self._listed_at >= every:
             self._list()
 
     def vanished(self, member: Member) -> None:

@@ -40,9 +40,13 @@ class History:
         threading.Thread(target=self._keep_sampling, name="history", daemon=True).start()
 
     def _keep_sampling(self) -> None:
+        at: object = None
         while not self._stop.is_set():
-            sample = self._collector.snapshot(within_seconds=self._interval_seconds)
-            self._samples.append(json.dumps(sample, separators=(",", ":")).encode())
+            # Scrapes read for us: only where they are rarer than every second turn is anything read here.
+            sample = self._collector.snapshot(oldest_seconds=2 * self._interval_seconds)
+            if sample["at"] != at:
+                at = sample["at"]
+                self._samples.append(json.dumps(sample, separators=(",", ":")).encode())
             self._stop.wait(self._interval_seconds)
 
     def stop(self) -> None:

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from remediator.exporter.cgroups import ANON, FILE, LIMIT, SHMEM, SWAP, USAGE, WORKING_SET, Cgroup, layout
 from remediator.exporter.collecting import Collector
+from remediator.exporter.files import Descriptors
 from remediator.exporter.hierarchy import find_hierarchy
 from tests.exporter.trees import HERE, NAMES, text, unpack
 
@@ -78,3 +80,41 @@ def test_unlimited_has_no_limit_series(tmp_path):
         limits = re.findall(r"cgroup_memory_limit_bytes\{[^}]*\} (\S+)", page)
         assert limits, name
         assert all(float(limit) < 2**50 for limit in limits)
+
+
+@pytest.mark.parametrize(
+    ("version", "written"),
+    [(2, "max"), (2, "0"), (1, "9223372036854771712"), (1, "0"), (2, "nonsense"), (2, "")],
+)
+def test_a_limit_that_is_none_gives_no_series_but_the_rest(tmp_path, version, written):
+    """C07: unlimited in either version, 0 and garbage leave only the limit out."""
+    names = layout(version)
+    files = {names.usage: "100\n", names.limit: written, "memory.stat": "anon 60\ntotal_rss 60\n", names.events: ""}
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    row = Cgroup(str(tmp_path), names, Descriptors(), 2**40).read()
+    assert (row[LIMIT], row[USAGE], row[ANON]) == (None, 100, 60)
+
+
+def test_a_missing_key_leaves_its_sample_out(tmp_path):
+    """memory.stat of another kernel: unknown keys are ignored, missing ones are never 0."""
+    (tmp_path / "memory.current").write_text("100\n")
+    (tmp_path / "memory.stat").write_text("anon 60\nsomething_new 5\nfile 3\n")
+    row = Cgroup(str(tmp_path), layout(2), Descriptors(), 2**40).read()
+    assert (row[ANON], row[FILE], row[SHMEM], row[WORKING_SET], row[SWAP]) == (60, 3, None, None, None)
+
+
+def test_a_cgroup_without_memory_controller_is_no_error(tmp_path):
+    """A leaf whose controllers are off has no memory files: nothing is shown, nothing is counted as unreadable."""
+    root, proc = unpack("v2-linux-6.12", tmp_path)
+    pod = root / "kubepods.slice" / "kubepods-pod11111111_2222_3333_4444_555555555555.slice"
+    pod.mkdir()
+    found = Collector(find_hierarchy(root), proc, "node-1")
+    page = text(found.page())
+    assert "11111111-2222" not in page
+    assert 'memory_exporter_unreadable_files_total{node="node-1"} 0' in page
+    (pod / "memory.current").write_text("5\n")
+    (pod / "memory.stat").write_text("anon 5\n")
+    (pod.parent / "kubepods-podanother.slice").mkdir()
+    assert 'cgroup_memory_usage_bytes{node="node-1",level="pod",uid="11111111-2222' in text(found.page())
+    found.close()
