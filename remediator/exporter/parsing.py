@@ -18,37 +18,37 @@ def flat(data: bytes) -> dict[bytes, int]:
 class StatIndex:
     """Some keys of a `key value` file, found by their remembered lines: the file's layout is the kernel's.
 
-    Every line is checked by its key and the file by its number of lines, so another layout is only slower, never
+    Every line is checked by its key, and what was missing is looked for again, so another layout is only slower, never
     wrong.
     """
 
-    __slots__ = ("_count", "_keys", "_places")
+    __slots__ = ("_keys", "_missing", "_places")
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         """Empty keys are slots that stay None."""
         self._keys = tuple(keys)
         self._places: list[tuple[int, int, bytes, int]] = []
-        self._count = -1
+        self._missing = [key + b" " for key in self._keys if key]
 
     def values(self, data: bytes) -> list[int | float | None]:
         """A value per key, in their order; None for what is not there."""
         lines = data.split(b"\n")
-        if len(lines) == self._count:
-            found: list[int | float | None] = [None] * len(self._keys)
-            try:
-                for slot, place, prefix, length in self._places:
-                    line = lines[place]
-                    if not line.startswith(prefix):
-                        break
-                    found[slot] = int(line[length:])
-                else:
-                    return found
-            except ValueError:
-                pass
-        return self._found_anew(lines)
+        found: list[int | float | None] = [None] * len(self._keys)
+        try:
+            for slot, place, prefix, length in self._places:
+                line = lines[place]
+                if not line.startswith(prefix):
+                    return self._found_anew(lines)
+                found[slot] = int(line[length:])
+        except (IndexError, ValueError):
+            return self._found_anew(lines)
+        for prefix in self._missing:
+            if b"\n" + prefix in data or data.startswith(prefix):
+                return self._found_anew(lines)
+        return found
 
     def _found_anew(self, lines: list[bytes]) -> list[int | float | None]:
-        self._count, self._places = len(lines), []
+        self._places = []
         found: list[int | float | None] = [None] * len(self._keys)
         slots = {key: slot for slot, key in enumerate(self._keys) if key}
         for place, line in enumerate(lines):
@@ -57,6 +57,8 @@ class StatIndex:
             if slot is not None and value.isdigit():
                 self._places.append((slot, place, key + b" ", len(key) + 1))
                 found[slot] = int(value)
+        known = {place[2] for place in self._places}
+        self._missing = [prefix for key in slots if (prefix := key + b" ") not in known]
         return found
 
 
