@@ -53,7 +53,8 @@ class Program:
 def _tree(pid: int) -> list[int]:
     found = [pid]
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
-        found += [each for child in children.read_text().split() for each in _tree(int(child))]
+        with contextlib.suppress(OSError):  # that thread has ended meanwhile
+            found += [each for child in children.read_text().split() for each in _tree(int(child))]
     return found
 
 
