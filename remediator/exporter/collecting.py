@@ -52,8 +52,8 @@ class Collector:
         self._members = Membership(hierarchy, names, self.descriptors, self.node.total_bytes(), node_name)
         self._lock = threading.Lock()
         self._pods, self._containers, self._all = Table(_COLUMNS), Table(_COLUMNS), Table(_COLUMNS)
-        self._read_at, self._read_time = float("-inf"), 0.0
-        """When node and pods were last read: on the monotonic clock and as Unix time."""
+        self._scraped_at, self._read_time = float("-inf"), 0.0
+        """When pods were last scraped (monotonic), and when node and pods were last read (Unix time)."""
         self._node_samples: list[Sample] = []
 
     # --- pages ------------------------------------------------------------------------------------------
@@ -73,6 +73,7 @@ class Collector:
             wanted = [*self._members.pods, *(self._members.containers if with_containers else ())]
             cgroups = table.parts(*self._read([*wanted, *self._members.slices], whole=True))
             self._read_node()
+            self._scraped_at = time.monotonic()
             node = "\n".join([*self._node_lines(), ""])
             health = "\n".join([*self._health(time.perf_counter() - began), ""])
             return [node.encode(), *cgroups, health.encode()]
@@ -83,14 +84,14 @@ class Collector:
             self._members.refresh()
             return self._containers.parts(*self._read(self._members.containers, whole=False))
 
-    def snapshot(self, oldest_seconds: float = 0.0) -> dict[str, object]:
+    def snapshot(self, unless_scraped_seconds: float = 0.0) -> dict[str, object]:
         """What /history keeps of a moment: its Unix time, the node's memory and each pod's working set.
 
-        Made of what the last scrape read, unless that is older than `oldest_seconds`.
+        Made of what the last scrape read; only when nobody has scraped for so long is anything read for it.
         """
         with self._lock:
             self._members.refresh()
-            if time.monotonic() - self._read_at >= oldest_seconds:
+            if time.monotonic() - self._scraped_at >= unless_scraped_seconds:
                 self._read(self._members.pods, whole=False)
                 self._read_node()
             node = {name: value for name, labels, value in self._node_samples if not labels}
@@ -110,23 +111,23 @@ class Collector:
         """Label texts of those that have values now, and their values."""
         there, rows = [], []
         for member in members:
-            if member.parts:
-                values = summed([self._values(part, whole=whole) for part in member.parts])
-            else:
-                values = self._values(member, whole=whole)
+            try:
+                values = member.cgroup.read(whole=whole) if not member.parts else self._sum(member.parts, whole=whole)
+            except Vanished:
+                values = self._read_again(member, whole=whole)
             if values:
                 there.append(member.labels)
                 rows.append(values)
         return there, rows
 
-    def _values(self, member: Member, *, whole: bool) -> Values:
-        """Values of one cgroup; empty when it is gone or has no memory controller."""
+    def _sum(self, parts: Sequence[Member], *, whole: bool) -> Values:
+        _, rows = self._read(parts, whole=whole)
+        return summed(rows)
+
+    def _read_again(self, member: Member, *, whole: bool) -> Values:
+        """Gone since the last scrape: empty, unless it was made again under its name, whose files open anew."""
+        self._members.vanished(member)
         try:
-            return member.cgroup.read(whole=whole)
-        except Vanished:
-            self._members.vanished(member)
-        try:
-            # Removed and made again under the same name since the last scrape: its files open anew.
             return member.cgroup.read(whole=whole)
         except Vanished:
             self._members.vanished(member)
@@ -139,7 +140,7 @@ class Collector:
 
     def _read_node(self) -> None:
         self._node_samples = list(self.node.samples())
-        self._read_at, self._read_time = time.monotonic(), time.time()
+        self._read_time = time.time()
 
     # --- lines ------------------------------------------------------------------------------------------
 

@@ -3,11 +3,11 @@
 import argparse
 import contextlib
 import ctypes
+import gc
 import os
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from remediator.exporter.server import History, make_server
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 _PART_BYTES = 32 * 1024
+_COLLECT_AFTER = 50_000
+_LONG_SECONDS = 3600.0
 
 
 class UsageError(Exception):
@@ -91,16 +93,29 @@ def _serve(collector: Collector, options: argparse.Namespace) -> None:
     _hold_little_memory()
     history.start()
     for number in (signal.SIGTERM, signal.SIGINT):
-        # shutdown() waits for the serving thread, which is this one: ask for it from another.
-        signal.signal(number, lambda *_: threading.Thread(target=server.shutdown, daemon=True).start())
-    server.serve_forever()
+        signal.signal(number, _end)
+    with contextlib.suppress(_Ended):
+        # Not woken up twice a second only to see whether it shall end: the signal's handler ends it.
+        server.serve_forever(poll_interval=_LONG_SECONDS)
     history.stop()
     server.server_close()
     collector.close()
 
 
+class _Ended(BaseException):
+    """A signal asked for the end; no `except Exception` on the way holds it up."""
+
+
+def _end(*_: object) -> None:
+    raise _Ended
+
+
 def _hold_little_memory() -> None:
-    """glibc: one arena, for threads take turns here; and parts of pages go back to the kernel when they are written."""
+    """glibc: one arena, for threads take turns here; and parts of pages go back to the kernel when they are written.
+
+    Python: rows of values are no cycles, and looking through them for some costs a third of a scrape; do so rarely.
+    """
+    gc.set_threshold(_COLLECT_AFTER)
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)
         libc.mallopt(_M_ARENA_MAX, 1)

@@ -75,8 +75,13 @@ def meminfo(data: bytes) -> dict[bytes, int]:
 
 def number(data: bytes) -> int | None:
     """A file that holds one number; None for `max` and for what is no number."""
-    text = data.strip()
-    return int(text) if text != _UNLIMITED and text.isdigit() else None
+    if data.startswith(_UNLIMITED):
+        return None
+    try:
+        value = int(data)
+    except ValueError:
+        return None
+    return value if value >= 0 else None
 
 
 def oom_kills(data: bytes) -> int | None:

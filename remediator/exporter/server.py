@@ -17,6 +17,7 @@ _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _JSON = "application/json"
 _IDLE_SECONDS = 120
 """A connection that says nothing for so long is closed; Prometheus keeps its own open between scrapes."""
+_SCRAPED_INTERVALS = 4
 _LONGEST_LINE, _MOST_HEADERS = 8192, 100
 _STATUS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 500: "Internal Server Error"}
 Pages = dict[str, tuple[str, Callable[[], list[bytes]]]]
@@ -25,6 +26,8 @@ Pages = dict[str, tuple[str, Callable[[], list[bytes]]]]
 
 class History:
     """The last minutes of samples, kept in memory as text: so a node can be studied when the centre is gone.
+
+    As dense as the scrapes are, and one every interval when nobody has scraped for four of them.
 
     Its thread also notices what vanished when nobody scrapes, so that no descriptor pins a dying cgroup.
     """
@@ -42,8 +45,8 @@ class History:
     def _keep_sampling(self) -> None:
         at: object = None
         while not self._stop.is_set():
-            # Scrapes read for us: only where they are rarer than every second turn is anything read here.
-            sample = self._collector.snapshot(oldest_seconds=2 * self._interval_seconds)
+            # Scrapes read for us; where nobody scrapes any more, the history goes on by itself.
+            sample = self._collector.snapshot(unless_scraped_seconds=_SCRAPED_INTERVALS * self._interval_seconds)
             if sample["at"] != at:
                 at = sample["at"]
                 self._samples.append(json.dumps(sample, separators=(",", ":")).encode())

@@ -22,7 +22,7 @@ BUILD = REPO / "build" / "bench"
 _CADVISOR_RELEASE = "bullseye"
 """The Debian release that last had a package of it (0.38.7)."""
 _OPTIONAL = "accelerator,cpu_topology,disk,diskIO,memory_numa,tcp,udp,advtcp,percpu,sched,process,hugetlb,network"
-_DATES = "referenced_memory,resctrl"
+_RARE = "referenced_memory,resctrl"
 
 
 @dataclass
@@ -110,10 +110,10 @@ def ours(tree: Tree) -> Iterator[Program]:
 
 @contextlib.contextmanager
 def cadvisor(tree: Tree) -> Iterator[Program]:
-    """cAdvisor, optional metrics off, housekeeping every 10 s."""
+    """cAdvisor, optional metrics off, housekeeping every 10 s (and not the rarer the stiller a cgroup is)."""
     port = _address().rsplit(":", 1)[1]
     command = [_cadvisor_binary(), "--listen_ip=127.0.0.1", f"--port={port}", "--housekeeping_interval=10s"]
-    command.append(f"--disable_metrics={_OPTIONAL},{_DATES}")
+    command += ["--allow_dynamic_housekeeping=false", f"--disable_metrics={_OPTIONAL},{_RARE}"]
     with started("cadvisor", command, [f"http://127.0.0.1:{port}/metrics"]) as found:
         yield found
 
