@@ -54,7 +54,10 @@ def connect(settings: Settings, policy: Policy, *, reads_only: bool) -> Outside:
     readers = _Readers(
         PrometheusMetrics(settings.prometheus_url, speed=settings.speed),
         KubernetesCluster(api, speed=settings.speed),
-        AlertmanagerSilences(settings.alertmanager_urls),
+        AlertmanagerSilences(
+            settings.alertmanager_urls,
+            keep_for_red_seconds=policy.safeguards.silence_cache_for_red_seconds,
+        ),
         NodeRemediationRecords(api),
     )
     return _only_reading(readers) if reads_only else _acting(readers, api, settings, policy)

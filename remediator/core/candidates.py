@@ -11,6 +11,7 @@ from remediator.core.business import standing_of
 from remediator.core.disturbance import fits_nowhere
 from remediator.core.figures import size
 from remediator.core.filters import first_reason
+from remediator.core.fleet import fleet_evictions
 from remediator.core.model import BudgetFacts, PodFacts, Strategy, Tier
 from remediator.core.oom import classify
 from remediator.core.ordering import eviction_key, kubelet_ranks
@@ -90,12 +91,6 @@ def _budgets_by_uid(budgets: Iterable[BudgetFacts]) -> Mapping[str, tuple[Budget
         for uid in budget.pod_uids:
             index[uid].append(budget)
     return {uid: tuple(found) for uid, found in index.items()}
-
-
-def fleet_evictions(situation: Situation) -> list[EvictionRecord]:
-    """Our evictions of the last hour on all nodes, of the kind of this mode (real ones, or observed ones)."""
-    states = {**situation.observation.fleet.states, situation.node: situation.state}
-    return [e for state in states.values() for e in state.evictions if e.observed_only == situation.observing]
 
 
 def _evictions_by_workload(situation: Situation, plan_id: str) -> Mapping[str, tuple[EvictionRecord, ...]]:

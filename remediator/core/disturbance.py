@@ -10,7 +10,7 @@ from remediator.core.model import BudgetFacts, PodFacts
 from remediator.core.profile import Lookups, Profile
 from remediator.core.protection import is_run_to_completion
 from remediator.core.reason import Reason
-from remediator.core.state import Reasoned
+from remediator.core.state import EvictionRecord, Reasoned
 
 REPLICATED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 
@@ -80,11 +80,24 @@ def replicas(profile: Profile, lookups: Lookups) -> Reasoned | None:
     return Reasoned(Reason.LAST_READY_REPLICA, detail)
 
 
+def _earlier(profile: Profile, lookups: Lookups) -> tuple[EvictionRecord, ...]:
+    """Evictions that disturbed the pod's workload.
+
+    Offline work on another node is no reason to spare offline work here: it serves nobody, and two nodes in trouble
+    must both be relieved. A pod that came after the eviction may be its successor, though, and is left in peace.
+    """
+    pod = profile.pod
+    found = lookups.evictions.get(str(pod.workload or pod.key), ())
+    if profile.online:
+        return found
+    here = lookups.situation.node
+    return tuple(e for e in found if e.node == here or pod.created_at >= e.at)
+
+
 def workload_cooldown(profile: Profile, lookups: Lookups) -> Reasoned | None:
     """Disturbed a moment ago, here or elsewhere; or moved here by us, memory and all."""
     situation, pod = lookups.situation, profile.pod
-    earlier, timers = lookups.evictions.get(str(pod.workload or pod.key), ()), situation.policy.timers
-    last = max(earlier, key=lambda e: e.at, default=None)
+    timers, last = situation.policy.timers, max(_earlier(profile, lookups), key=lambda e: e.at, default=None)
     if last is None:
         return None
     ago = situation.now - last.at
@@ -98,8 +111,7 @@ def workload_cooldown(profile: Profile, lookups: Lookups) -> Reasoned | None:
 
 def being_evicted(profile: Profile, lookups: Lookups) -> Reasoned | None:
     """An eviction of an earlier plan is under way."""
-    pod = profile.pod
-    under_way = [e for e in lookups.evictions.get(str(pod.workload or pod.key), ()) if e.gone_at is None]
+    under_way = [e for e in _earlier(profile, lookups) if e.gone_at is None]
     if under_way:
         return Reasoned(Reason.WORKLOAD_BEING_EVICTED, f"{under_way[-1].pod} of it is still terminating")
     return None

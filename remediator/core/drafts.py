@@ -89,6 +89,8 @@ def _drains(s: Situation, stopped: Stopped, lookups: Lookups) -> tuple[tuple[Act
     """Online pods to take out of service at a level that drains."""
     if not s.step.drain_endpoints or Stops.DRAIN & stopped.stops or silenced(s, "drain_endpoints"):
         return (), ()
+    if s.leaving:
+        return (), (Reasoned(Reason.RECOVERED, s.leaving),)
     drained, floor = {record.uid for record in s.state.drained}, Floor(lookups)
     actions, skipped = [], []
     for pod in sorted(s.pods, key=lambda pod: (pod.namespace, pod.name)):

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Flag, auto
 
-from remediator.core.candidates import fleet_evictions
 from remediator.core.figures import duration, percent, size
+from remediator.core.fleet import closed_nodes, fleet_evictions
 from remediator.core.model import Isolation, Level, Mode, Phase, PodFacts, Unknown
 from remediator.core.modes import breaker_sentence
 from remediator.core.reason import Reason
@@ -255,11 +255,7 @@ def cap_nodes_cordoned(s: Situation) -> Reasoned | None:
     """At most max(1, 10 %) of the nodes are cordoned by us."""
     if s.state.isolation is not Isolation.NONE:
         return None
-    cordoned = [
-        node
-        for node, state in s.observation.fleet.states.items()
-        if node != s.node and state.isolation is not Isolation.NONE and state.isolation_observed == s.observing
-    ]
+    cordoned = closed_nodes(s)
     most = max(1, int(s.policy.caps.nodes_cordoned_ratio * cluster_size(s)))
     if len(cordoned) < most:
         return None

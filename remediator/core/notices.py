@@ -17,6 +17,8 @@ from remediator.core.state import Action, ActionKind, NodeState, Notice, Outcome
 from remediator.core.turn import Turn
 
 KEPT = 100
+OTHERS_TOO = 1.25
+"""Beyond this multiple of what the evicted pods held, memory of others ended meanwhile."""
 LASTING = ("early:", "approve:", "plan:", "outcome:", "escalated:", "stood-down:", "forgotten:", "stuck:", "hands-off:")
 SEVERITY = {Level.YELLOW: "info", Level.ORANGE: "warning", Level.RED: "critical"}
 WORTH_TELLING = frozenset(
@@ -153,7 +155,9 @@ def _outcome(turn: Turn) -> Iterator[Notice]:
     s, good = turn.situation, outcome.kind in (OutcomeKind.RELIEVED, OutcomeKind.PARTLY)
     title = f"Node {s.node}: {outcome.kind}, {_water(s.memory)}"
     used = f"used {percent(outcome.used_ratio_before)} -> {percent(outcome.used_ratio_after)}"
-    text = f"released {size(outcome.released_bytes)} of {size(outcome.expected_bytes)} expected; {used}"
+    beyond = "; other memory ended too" if outcome.released_bytes > OTHERS_TOO * outcome.expected_bytes else ""
+    came = f"{size(outcome.released_bytes)} came free, {size(outcome.expected_bytes)} of pods were expected"
+    text = f"{came}{beyond}; {used}"
     key = f"outcome:{outcome.episode_id}:{outcome.at:.3f}"
     yield Notice(key, "info" if good else "warning", title, text)
 

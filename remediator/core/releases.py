@@ -110,6 +110,8 @@ def _too_early(s: Situation) -> tuple[Reasoned | None, float | None]:
         return Reasoned(Reason.LEVEL_ALLOWS_NOTIFY_ONLY, f"{s.level.name} evicts nobody"), None
     if state.rounds >= step.max_rounds:
         return Reasoned(Reason.ROUNDS_SPENT, f"{state.rounds} of {step.max_rounds} rounds"), None
+    if s.leaving:
+        return Reasoned(Reason.RECOVERED, s.leaving), None
     since = state.level_since if state.level_since is not None else s.now
     ready_at = since + step.evict_after_seconds
     if s.now < ready_at:
@@ -228,7 +230,7 @@ def in_order(candidates: Iterable[Candidate], demand: Demand, resource: str = ""
 
 def scalings(s: Situation, stopped: Stopped, candidates: Iterable[Candidate], lookups: Lookups) -> tuple[Action, ...]:
     """Workloads that asked to be scaled down under pressure, once each."""
-    if not s.step.scale_on_pressure or (Stops.SCALE & stopped.stops) or silenced(s, ActionKind.SCALE):
+    if not s.step.scale_on_pressure or s.leaving or (Stops.SCALE & stopped.stops) or silenced(s, ActionKind.SCALE):
         return ()
     found: dict[str, Action] = {}
     done = {str(record.workload) for record in s.state.scaled}

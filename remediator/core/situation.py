@@ -77,6 +77,20 @@ class Situation:
         return self.memory is not None and self.level is Level.GREEN and self.strategy_bytes == 0
 
     @property
+    def leaving(self) -> str:
+        """A sentence when the level is only latched: what is measured is below its exit. Empty: it is not, or RED.
+
+        RED has entries beside its threshold (fault storms), so its latch is never second-guessed.
+        """
+        memory = self.memory
+        if memory is None or not Level.GREEN < memory.level < Level.RED:
+            return ""
+        measured = memory.used_ratio if self.policy.profile != "score" else (memory.score or 0.0) / 100
+        leaves_at = memory.thresholds.get(f"{memory.level.name.lower()}/exit", 0.0)
+        figures = f"{100 * measured:.1f} % is below its exit of {100 * leaves_at:.1f} %"
+        return f"{memory.level.name} is about to end: {figures}" if measured < leaves_at else ""
+
+    @property
     def observing(self) -> bool:
         """Whether acts are only recorded."""
         return self.mode is Mode.OBSERVE

@@ -158,3 +158,17 @@ def test_a_workload_is_scaled_once() -> None:
     assert ref is not None
     state = NodeState(scaled=(ScaleRecord(ref, 3, 0, T0 - 60),))
     assert decide_on([pod("api-1")], pol=storm_policy(business=rules), state=state).plan is None
+
+
+@pytest.mark.parametrize(("exit_ratio", "expected"), [(0.80, ["api-0"]), (0.89, [])], ids=["above-exit", "latched"])
+def test_a_level_that_is_only_latched_takes_nobody_out(exit_ratio: float, expected: list[str]) -> None:
+    """ORANGE seen on the way down: used is below its exit already, so nobody is drained or evicted for it."""
+    mem = replace(ORANGE, thresholds={"orange/exit": exit_ratio})
+    found = pod("api-0", labels=LABELS)
+    facts = {found.workload: workload(found.workload, 8, selector={"app": "api"})} if found.workload else {}
+    service = ServiceFacts("shop", "api", LABELS, 8, frozenset({found.uid}))
+    obs = observation([found], {found.uid: usage(30 * GI)}, mem, services=(service,), workloads=facts)
+    state = NodeState(level=Level.ORANGE, level_since=T0 - 600)
+    decision = look(obs, storm_policy(), state)
+    assert drained(decision) == expected
+    assert (Reason.RECOVERED in {reason.reason for reason in decision.reasons}) == (not expected)

@@ -208,17 +208,31 @@ def test_scaled_timers_keep_the_story() -> None:
     assert world.isolation is Isolation.RELEASABLE
 
 
-def test_workload_evicted_elsewhere_is_left_alone() -> None:
-    """The successor that brought its memory along is named as such."""
+def evicted_elsewhere(workload: str, at: float) -> NodeState:
+    """n2's record: a pod of the workload went from there."""
+    record = EvictionRecord("x", "x-0", "uid-x", workload, "n2", "p", at, GI, gone_at=at + 20)
+    return NodeState(evictions=(record,))
+
+
+def test_a_successor_is_left_alone_and_offline_work_that_was_there_before_is_not() -> None:
+    """Two nodes in trouble are both relieved of the same batch work, but nobody is chased from node to node."""
     world = World.storm(RED_GIB)
-    record = EvictionRecord("batch", "spark-0", "uid-x", "batch/Job/spark", "n2", "p", T0 - 120, GI, gone_at=T0 - 100)
-    world.fleet_states = {"n2": NodeState(evictions=(record,))}
+    world.fleet_states = {"n2": evicted_elsewhere("batch/Job/spark", T0 - 480)}
     found, gib = world.pods["uid-spark-1"]
-    world.pods["uid-spark-1"] = (replace(found, created_at=T0 - 60), gib)
+    world.pods["uid-spark-1"] = (replace(found, created_at=T0 - 360), gib)
     world.step()
     rows = {r.pod: r for r in world.decisions[-1].ranking}
-    assert rows["spark-2"].reason is Reason.WORKLOAD_COOLDOWN
-    assert evicted(world) == ["shipper-1"]
+    assert rows["spark-1"].reason is Reason.MOVED_NOT_FREED
+    assert evicted(world)[0] == "spark-2"
+
+
+def test_an_online_workload_evicted_elsewhere_is_left_alone() -> None:
+    """It serves somebody: one disturbance in ten minutes over the whole cluster."""
+    world = World.storm(RED_GIB)
+    world.fleet_states = {"n2": evicted_elsewhere("logging/Deployment/shipper", T0 - 120)}
+    world.step()
+    rows = {r.pod: r for r in world.decisions[-1].ranking}
+    assert rows["shipper-1"].reason is Reason.WORKLOAD_COOLDOWN
 
 
 @pytest.mark.parametrize("kind", [ActionKind.EVICT, ActionKind.CORDON])

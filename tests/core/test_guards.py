@@ -23,7 +23,17 @@ from remediator.core.model import (
 from remediator.core.modes import node_mode
 from remediator.core.policy import Caps, ModeRule, default_ladder
 from remediator.core.reason import Reason
-from remediator.core.state import EvictionRecord, FleetFacts, NodeState, Observation, OperatorSpec
+from remediator.core.state import (
+    Action,
+    ActionKind,
+    ActionStatus,
+    EvictionRecord,
+    FleetFacts,
+    NodeState,
+    Observation,
+    OperatorSpec,
+    Plan,
+)
 
 LEVELS = {"n1": Level.ORANGE, "n2": Level.GREEN, "n3": Level.GREEN}
 
@@ -45,6 +55,9 @@ def spent(count: int, namespace: str = "shop", node: str = "n2", **kw: Any) -> N
         for i in range(count)
     ]
     return NodeState(evictions=tuple(replace(r, **kw) for r in records))
+
+
+ONE = Caps(evictions_per_hour=1)
 
 
 def blind(source: str, reason: Reason = Reason.DATA_UNKNOWN) -> Observation:
@@ -202,6 +215,32 @@ def test_the_cordon_cap_lets_a_second_node_be_relieved() -> None:
     decision = c3_look(c3(mem=mem, fleet=fleet))
     assert victims(decision) == ["report", "web"]
     assert decision.plan is not None and {a.kind.value for a in decision.plan.actions} == {"evict"}
+
+
+def performing(*actions: Action, results: tuple[tuple[str, ActionStatus, Reason], ...] = ()) -> NodeState:
+    """n2's record between its intent and its results."""
+    made = Plan("p2", "n2", "e2", Level.RED, T0 - 1, T0 + 600, 0, actions)
+    return NodeState(phase=Phase.ACTING, plan=made, results=results, mode=Mode.ENFORCE)
+
+
+def test_what_another_node_is_about_to_do_counts() -> None:
+    """Two passes in the same second cannot both take the last cordon or the last eviction of the hour."""
+    levels = {f"n{i}": Level.GREEN for i in range(1, 11)} | {"n1": Level.RED}
+    cordon = Action(ActionKind.CORDON, "n2", "e2")
+    evict = Action(ActionKind.EVICT, "n2", "e2", namespace="shop", pod="a", pod_uid="uid-a")
+    mem = memory(Level.RED, 16 * GI, 1.2 * GI)
+    busy = c3_look(c3(mem=mem, fleet=FleetFacts(levels, {"n2": performing(cordon, evict)})), c3_policy(caps=ONE))
+    reasons = {reason.reason for reason in busy.reasons}
+    assert busy.plan is None
+    assert {Reason.CAP_NODES_CORDONED, Reason.CAP_EVICTIONS_CLUSTER} <= reasons
+
+
+def test_what_another_node_failed_to_do_does_not_count() -> None:
+    """A refused eviction spends nothing."""
+    evict = Action(ActionKind.EVICT, "n2", "e2", namespace="shop", pod="a", pod_uid="uid-a")
+    refused = ((evict.key, ActionStatus.REFUSED, Reason.DISRUPTION_BUDGET),)
+    fleet = FleetFacts(LEVELS, {"n2": performing(evict, results=refused)})
+    assert victims(c3_look(c3(fleet=fleet), c3_policy(caps=ONE))) == ["report"]
 
 
 def test_caps_round_up_to_one_on_small_clusters() -> None:
