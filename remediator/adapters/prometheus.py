@@ -95,6 +95,15 @@ class PrometheusMetrics:
 
         return self._answer(read)
 
+    def levels_at(self, node: str, times: Sequence[float]) -> Mapping[float, Level] | Unknown:
+        """The node's highest level in the minute before each moment; moments nobody knows of are left out."""
+
+        def read() -> Mapping[float, Level]:
+            found = self._query(promql.levels_at_query(node, times, self._speed)) if times else []
+            return {float(labels["at"]): Level(int(value)) for labels, value in found}
+
+        return self._answer(read)
+
     def firing(self, alertnames: Sequence[str]) -> Sequence[Signal] | Unknown:
         """Firing alerts of these names, as RESYNC signals; those without a node are left to their webhook."""
 

@@ -110,6 +110,13 @@ def _named(parts: Mapping[str, str]) -> list[str]:
     return [f'label_replace({text}, "what", "{what}", "", "")' for what, text in parts.items()]
 
 
+def levels_at_query(node: str, times: Sequence[float], speed: float = 1.0) -> str:
+    """A node's highest level in the minute before each moment, which is named in the label `at`."""
+    window = f"{LEVELS}{{node={quoted(node)}}}[{duration(60, speed)}]"
+    at = {repr(time): f"max by (node) (max_over_time({window} @ {time:.3f}))" for time in times}
+    return " or ".join(f'label_replace({text}, "at", "{time}", "", "")' for time, text in at.items())
+
+
 def firing_query(alertnames: Sequence[str]) -> str:
     """Firing alerts of these names."""
     names = "|".join(re.escape(name) for name in alertnames)

@@ -29,6 +29,8 @@ USAGE, WORKING_SET, ANON, SHMEM, FILE, SWAP, LIMIT, MAJOR_FAULTS, OOM_KILLS, STA
 Values = Sequence[int | float | None]
 """A value per field; empty when the memory controller is not enabled in the cgroup."""
 SKIPPED_ROUNDS = 3
+_SHORT = 256
+"""Bytes that all but memory.stat fit into."""
 _TURNS = itertools.count()
 
 
@@ -86,6 +88,7 @@ class Cgroup:
         "_rounds",
         "_seen",
         "_stat",
+        "_stat_seen",
         "_swap",
         "_usage",
         "values",
@@ -101,17 +104,19 @@ class Cgroup:
         self._layout, self._most = names, most_bytes
 
         def file(name: str, wanted: bool = True) -> KernelFile | None:
-            return KernelFile(directory, name, descriptors) if name and wanted else None
+            return KernelFile(directory, name, descriptors, expected=_SHORT) if name and wanted else None
 
-        self._usage = KernelFile(directory, names.usage, descriptors)
+        self._usage = KernelFile(directory, names.usage, descriptors, expected=_SHORT)
         self._stat = KernelFile(directory, "memory.stat", descriptors)
-        self._limit = KernelFile(directory, names.limit, descriptors)
+        self._limit = KernelFile(directory, names.limit, descriptors, expected=_SHORT)
         self._events = file(names.events, leaf or names.events_hierarchical)
         self._swap, self._pressure = file(names.swap), file(names.pressure)
         # Cgroups take turns, so that one round costs what another does; pods and their containers do not in step.
         turn = next(_TURNS)
         self._rounds = (turn + turn // (SKIPPED_ROUNDS + 1)) % (SKIPPED_ROUNDS + 1)
         self._seen: bytes | None = None
+        self._stat_seen: tuple[bytes, int, list[int | float | None]] = (b"", 0, [])
+        """memory.stat as last read, the usage beside it, and the values found there: most cgroups stand still."""
         self.values: Values = ()
 
     def read(self, *, whole: bool = True) -> Values:
@@ -131,11 +136,7 @@ class Cgroup:
         stat = self._stat.read()
         if stat is None:
             return ()
-        values = self._layout.index.values(stat)
-        values[USAGE] = usage
-        inactive = values[WORKING_SET]
-        if inactive is not None:
-            values[WORKING_SET] = usage - inactive if usage > inactive else 0
+        values = self._of_stat(stat, usage)
         limit = self._limit.read()
         if limit is not None and (most := number(limit)) is not None and 0 < most <= self._most:
             values[LIMIT] = most
@@ -148,12 +149,25 @@ class Cgroup:
             values[STALLED_SOME], values[STALLED_FULL] = kinds.get("some"), kinds.get("full")
         return values
 
+    def _of_stat(self, stat: bytes, usage: int) -> list[int | float | None]:
+        """A fresh row with what usage and memory.stat say."""
+        seen, seen_usage, found = self._stat_seen
+        if seen == stat and seen_usage == usage:
+            return found.copy()
+        values = self._layout.index.values(stat)
+        values[USAGE] = usage
+        inactive = values[WORKING_SET]
+        if inactive is not None:
+            values[WORKING_SET] = usage - inactive if usage > inactive else 0
+        self._stat_seen = stat, usage, values.copy()
+        return values
+
     def close(self) -> None:
         """Let go of all descriptors."""
         for file in (self._usage, self._stat, self._limit, self._events, self._swap, self._pressure):
             if file is not None:
                 file.close()
-        self._rounds, self._seen, self.values = 0, None, ()
+        self._rounds, self._seen, self._stat_seen, self.values = 0, None, (b"", 0, []), ()
 
 
 def summed(parts: Sequence[Values]) -> Values:

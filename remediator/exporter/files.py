@@ -43,14 +43,18 @@ class Descriptors:
 class KernelFile:
     """One file that is read again and again."""
 
-    __slots__ = ("_descriptor", "_descriptors", "_directory", "_missing", "_name", "_vanishes")
+    __slots__ = ("_descriptor", "_descriptors", "_directory", "_expected", "_missing", "_name", "_vanishes")
 
-    def __init__(self, directory: str, name: str, descriptors: Descriptors, *, vanishes: bool = True) -> None:
+    def __init__(
+        self, directory: str, name: str, descriptors: Descriptors, *, vanishes: bool = True, expected: int = _CHUNK
+    ) -> None:
         """`vanishes`: a cgroup's file, that goes with its directory; files of /proc are there or not.
 
+        `expected`: bytes asked for at first; a short file needs no big buffer, and a longer one is read on.
         Directory and name are kept apart: thousands of files share them.
         """
         self._directory, self._name, self._descriptors, self._vanishes = directory, name, descriptors, vanishes
+        self._expected = expected
         self._descriptor = -1
         self._missing = False
 
@@ -58,8 +62,8 @@ class KernelFile:
         """The content; None when this kernel has no such file or will not let it be read. Raises Vanished."""
         try:
             if self._descriptor >= 0:
-                data = os.pread(self._descriptor, _CHUNK, 0)
-                if self._vanishes and len(data) < _CHUNK:
+                data = os.pread(self._descriptor, self._expected, 0)
+                if self._vanishes and len(data) < self._expected:
                     return data
                 return data + _rest(self._descriptor, len(data))
             return None if self._missing else self._read_unopened()

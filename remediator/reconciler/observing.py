@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from remediator import metrics as counters
-from remediator.core.model import Level, Signal, SilenceFacts, Unknown
+from remediator.core.model import ClusterFacts, Level, Signal, SilenceFacts, Unknown
 from remediator.core.state import FleetFacts, NodeState, Observation
+from remediator.reconciler.hindsight import with_levels
 from remediator.reconciler.ports import Cluster, Metrics, Record, Records, Silences
 
 log = logging.getLogger(__name__)
@@ -62,7 +63,7 @@ class Observer:
         memory = self._ask("prometheus", self._metrics.memory, node)
         usages = self._ask("prometheus", self._metrics.usages, node)
         levels = self._ask("prometheus", self._metrics.levels)
-        cluster = self._ask("kubernetes", self._cluster.snapshot, node)
+        cluster = self._ask("kubernetes", self._snapshot, node)
         silences = self._ask("alertmanager", self.read_silences, signal)
         record, states = records.result()
         observation = Observation(
@@ -83,7 +84,7 @@ class Observer:
         now = self._ask("clock", self._metrics.now)
         memory = self._ask("prometheus", self._metrics.memory, node)
         levels = self._ask("prometheus", self._metrics.levels)
-        cluster = self._ask("kubernetes", self._cluster.snapshot, node)
+        cluster = self._ask("kubernetes", self._snapshot, node)
         silences = self._ask("alertmanager", self.read_silences, signal)
         return replace(
             before,
@@ -107,6 +108,9 @@ class Observer:
         listed = self._records.all()
         mine = next((record for record in listed if record.node == node), None)
         return mine or self._records.load(node), {record.node: record.state for record in listed}
+
+    def _snapshot(self, node: str) -> ClusterFacts | Unknown:
+        return with_levels(self._cluster.snapshot(node), self._metrics.levels_at)
 
     def _ask(self, source: str, ask: Callable[..., _T], *arguments: object) -> "Future[_T | Unknown]":
         return self._pool.submit(self._answer, source, ask, *arguments)

@@ -36,6 +36,9 @@ class Metrics(Protocol):
     def levels(self) -> Mapping[str, Level] | Unknown:
         """Level of every node that the rules know."""
 
+    def levels_at(self, node: str, times: Sequence[float]) -> Mapping[float, Level] | Unknown:
+        """The node's highest level in the minute before each of these moments, where it is known."""
+
     def firing(self, alertnames: Sequence[str]) -> Sequence[Signal] | Unknown:
         """Firing alerts of these names, as RESYNC signals."""
 

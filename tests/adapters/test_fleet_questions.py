@@ -51,6 +51,15 @@ def test_b21_partial_levels_are_no_levels(asking):
     assert found.reason is Reason.DATA_PARTIAL
 
 
+def test_levels_of_the_past_are_asked_by_moment(asking):
+    """Each kill's moment has its own level, in one question; a moment before the rules knew the node has none."""
+    metrics, server = asking(vector(({"node": "n1", "at": "1000.5"}, 2)))
+    assert metrics.levels_at("n1", [1000.5, 20.0]) == {1000.5: Level.ORANGE}
+    (asked,) = server.asked
+    assert "[60000ms] @ 1000.500))" in asked.query["query"][0]
+    assert "[60000ms] @ 20.000))" in asked.query["query"][0]
+
+
 def test_firing_alerts_come_as_resync_signals(asking):
     """With level and labels but Prometheus' own; an alert without a node is left to its webhook."""
     anonymous = {key: value for key, value in ALERT.items() if key != "node"}

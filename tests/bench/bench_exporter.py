@@ -2,8 +2,9 @@
 
 All programs run side by side on one tree. CPU time counts, of whole process trees, per cycle of 15 s with one scrape
 (both of our pages; housekeeping and history included): the mean of several cycles, since housekeeping does not keep
-step with them. A hot round is one scrape of both pages: the mean of four in a row, for in four rounds every file is
-read at least once, and the best of several such means, for the machine does other things too. Writes
+step with them. Rounds beside C are made in a process of their own that serves nobody, as the C programs are: a hot
+round is both pages as they are scraped, the mean of four in a row, for in four rounds every file is read at least once,
+and the best of several such means, for the machine does other things too; a whole round reads every file. Writes
 build/bench/exporter.json (`figures`, `ratios`, `must`, `not_compared`). Status 1: a bound is missed; 2: this machine
 cannot run it (root and a writable memory hierarchy are needed).
 """
@@ -13,7 +14,6 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 
 from exporter_peers import (
     BUILD,
@@ -40,15 +40,19 @@ MUST = {
     "whole_round_vs_open_read_close": 0.7,
     "hot_round_vs_pread": 1.3,
 }
-_WHOLE_ROUND = """
+_ROUND = """
 import sys, time
 from pathlib import Path
 from remediator.exporter.collecting import Collector
 from remediator.exporter.hierarchy import Hierarchy
+from remediator.exporter.main import _hold_little_memory
+_hold_little_memory()
 collector = Collector(Hierarchy(int(sys.argv[1]), sys.argv[2]), Path("/proc"), "bench")
+pages = [collector.whole_page] if sys.argv[4] == "whole" else [collector.page, collector.containers_page]
 for _ in range(int(sys.argv[3])):
     began = time.process_time()
-    collector.whole_page()
+    for page in pages:
+        page()
     print((time.process_time() - began) * 1000)
 """
 Figures = dict[str, object]
@@ -164,8 +168,7 @@ def _beside_c(found: Tree, figures: Figures, missing: dict[str, str]) -> Measure
         in_c()
     except (CannotRun, subprocess.CalledProcessError) as error:
         missing["c"] = str(error)
-    hot, startup = _hot_rounds(found)
-    whole = _whole_round(found)
+    hot, whole, startup = _mean_of_rounds(found, "hot"), _least_round(found, "whole"), _startup_ms(found)
     if best:
         in_c()
     figures |= {"files": len(paths), "hot_round_cpu_ms": hot, "whole_round_cpu_ms": whole, "startup_ms": startup}
@@ -175,29 +178,31 @@ def _beside_c(found: Tree, figures: Figures, missing: dict[str, str]) -> Measure
     return ratios
 
 
-def _hot_rounds(found: Tree) -> tuple[float, float]:
-    """(CPU of a scrape of both pages, start-up until the first page), milliseconds."""
-    means, startups = [], []
+def _startup_ms(found: Tree) -> float:
+    """Milliseconds until the first page, the best of a few starts."""
+    startups = []
     for _ in range(STARTS):
         with ours(found) as own:
             startups.append(own.startup_ms)
-            own.scrape()
-            means += [_mean(own.scrape, own.cpu_ms) for _ in range(HOT_GROUPS)]
-    return min(means), min(startups)
+    return min(startups)
 
 
-def _mean(scrape: Callable[[], float], cpu_ms: Callable[[], float]) -> float:
-    began = cpu_ms()
-    for _ in range(GROUP):
-        scrape()
-    return (cpu_ms() - began) / GROUP
-
-
-def _whole_round(found: Tree) -> float:
-    """CPU milliseconds when nothing is left for a later round."""
-    command = [sys.executable, "-c", _WHOLE_ROUND, str(found.version), str(found.top), str(ROUNDS)]
+def _rounds(found: Tree, kind: str) -> list[float]:
+    """CPU milliseconds of each round in a process of its own: like the C programs, it reads and serves nobody."""
+    command = [sys.executable, "-c", _ROUND, str(found.version), str(found.top), str(HOT_GROUPS * GROUP), kind]
     told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=REPO).stdout
-    return min(float(line) for line in told.split())
+    return [float(line) for line in told.split()]
+
+
+def _least_round(found: Tree, kind: str) -> float:
+    """The best round; for rounds that all do the same."""
+    return min(_rounds(found, kind))
+
+
+def _mean_of_rounds(found: Tree, kind: str) -> float:
+    """The best mean of as many rounds as it takes until each file had its turn."""
+    rounds = _rounds(found, kind)
+    return min(sum(rounds[first : first + GROUP]) / GROUP for first in range(0, len(rounds), GROUP))
 
 
 # --- the result ---------------------------------------------------------------------------------------------

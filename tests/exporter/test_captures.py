@@ -13,7 +13,7 @@ import pytest
 
 from remediator.exporter.cgroups import ANON, FILE, LIMIT, SHMEM, SWAP, USAGE, WORKING_SET, Cgroup, layout
 from remediator.exporter.collecting import Collector
-from remediator.exporter.files import Descriptors
+from remediator.exporter.files import Descriptors, KernelFile
 from remediator.exporter.hierarchy import find_hierarchy
 from tests.exporter.trees import HERE, NAMES, text, unpack
 
@@ -118,3 +118,32 @@ def test_a_cgroup_without_memory_controller_is_no_error(tmp_path):
     (pod.parent / "kubepods-podanother.slice").mkdir()
     assert 'cgroup_memory_usage_bytes{node="node-1",level="pod",uid="11111111-2222' in text(found.page())
     found.close()
+
+
+def test_a_change_of_any_one_file_is_seen_at_the_next_whole_read(tmp_path):
+    """What stood still is not worked out again, yet nothing is remembered beside what was read: each file counts."""
+    written = {"current": "8192", "max": "max", "stat": "anon 4096\ninactive_file 0\nfile 10\nshmem 1\n"}
+    for name, content in written.items():
+        (tmp_path / f"memory.{name}").write_text(content + "\n")
+    found = Cgroup(str(tmp_path), layout(2), Descriptors(), 2**40)
+    first = found.read()
+    (tmp_path / "memory.stat").write_text(written["stat"].replace("4096", "4097"))
+    second = found.read()
+    (tmp_path / "memory.max").write_text("16384\n")
+    third = found.read()
+    (tmp_path / "memory.current").write_text("8193\n")
+    fourth = found.read()
+    rows = [(row[USAGE], row[WORKING_SET], row[ANON], row[LIMIT]) for row in (first, second, third, fourth)]
+    assert rows == [
+        (8192, 8192, 4096, None),
+        (8192, 8192, 4097, None),
+        (8192, 8192, 4097, 16384),
+        (8193, 8193, 4097, 16384),
+    ]
+
+
+def test_a_file_longer_than_expected_is_read_to_its_end(tmp_path):
+    """A short first read is only a guess at the length."""
+    (tmp_path / "memory.events").write_bytes(b"x" * 9000)
+    file = KernelFile(str(tmp_path), "memory.events", Descriptors(), expected=256)
+    assert [len(file.read() or b""), len(file.read() or b"")] == [9000, 9000]
