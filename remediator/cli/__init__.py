@@ -16,7 +16,7 @@ __version__ = metadata.version("remediator")
 COMMANDS = {
     "serve": "remediator.cli.serving:serve",
     "exporter": "remediator.cli.forwarding:exporter",
-    "explain": "remediator.cli.inspecting:explain",
+    "explain": "remediator.cli.explaining:explain",
     "status": "remediator.cli.inspecting:status",
     "release": "remediator.cli.releasing:release",
     "check-config": "remediator.cli.checking:check_config",

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from collections.abc import Mapping
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import yaml
 
 from remediator.config import ConfigError, json_schema, load_policy
 from remediator.config.dangers import dangers
-from remediator.core.model import Level
+from remediator.config.plain import plain
 
 
 @click.command("check-config")
@@ -47,18 +46,3 @@ def _text(file: Path, report: Mapping[str, Any]) -> str:
     warnings = [f"{file}: warning: {sentence}" for sentence in report["warnings"]]
     effective = yaml.safe_dump(report["policy"], sort_keys=False, allow_unicode=True, default_flow_style=None)
     return "\n".join([*warnings, f"{file}: valid. Effective policy:", effective])
-
-
-def plain(value: Any) -> Any:
-    """Dataclasses, enums and tuples as JSON values; levels by their names in lower case."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, Level):
-        return value.name.lower()
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Mapping):
-        return {plain(key): plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list | frozenset):
-        return [plain(item) for item in value]
-    return value

@@ -6,14 +6,16 @@ The only place that knows all of them. Nothing is decided here.
 import hashlib
 import json
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib import metadata
 
-from remediator.cli.checking import plain
 from remediator.cli.outside import Outside, connect
 from remediator.config import Settings, scaled
+from remediator.config.plain import plain
 from remediator.core.policy import Policy
+from remediator.core.question import Question
 from remediator.dispatcher import Dispatcher
 from remediator.reconciler import Reconciler
 from remediator.reconciler.resyncing import Resync
@@ -32,6 +34,8 @@ class Composition:
     services: Services
     outside: Outside
     pool: ThreadPoolExecutor
+    question: Callable[[str], Question]
+    """What a decision about a node would look at now."""
 
     def stop(self) -> None:
         """Finish the steps in hand, hand over, close what must be flushed."""
@@ -43,7 +47,7 @@ class Composition:
 def compose(settings: Settings, policy: Policy, *, reads_only: bool = False) -> Composition:
     """Everything wired, nothing started. `policy` as written; `reads_only`: whatever would write goes nowhere."""
     told_hash = config_hash(policy)
-    policy = scaled(with_own_namespace(policy, settings.namespace), settings.speed)
+    policy = in_force(policy, settings)
     outside = connect(settings, policy, reads_only=reads_only)
     pool = ThreadPoolExecutor(_OBSERVE_THREADS, thread_name_prefix="observe")
     teller = Teller(
@@ -65,7 +69,13 @@ def compose(settings: Settings, policy: Policy, *, reads_only: bool = False) -> 
         resync_seconds=policy.timers.resync_seconds,
         on_stop=reconciler.release_all,
     )
-    return Composition(dispatcher, _services(settings, policy, outside, dispatcher, reconciler), outside, pool)
+    services = _services(settings, policy, outside, dispatcher, reconciler)
+    return Composition(dispatcher, services, outside, pool, reconciler.question)
+
+
+def in_force(policy: Policy, settings: Settings) -> Policy:
+    """The policy as decisions get it: our own namespace protected, durations at the cluster's pace."""
+    return scaled(with_own_namespace(policy, settings.namespace), settings.speed)
 
 
 def _services(

@@ -1,6 +1,6 @@
 """Flags that several commands share: Prometheus, Alertmanager, the cluster, and the policy in force."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,7 +29,17 @@ _FLAGS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 def connected(command: _Command) -> _Command:
     """Add the shared flags, each also readable from REMEDIATOR_<NAME>."""
-    for name, attributes in reversed(_FLAGS):
+    return _with_flags(command, {})
+
+
+def connectable(command: _Command) -> _Command:
+    """The shared flags for a command that can also do without any outside system."""
+    return _with_flags(command, {"required": False})
+
+
+def _with_flags(command: _Command, instead: Mapping[str, Any]) -> _Command:
+    for name, shared in reversed(_FLAGS):
+        attributes = {**shared, **instead}
         command = click.option(name, envvar=environment_name(name), show_envvar=True, **attributes)(command)
     return command
 

@@ -21,7 +21,7 @@ Json = Mapping[str, Any]
 def show(console: Console, told: Json) -> None:
     """Print a decision: level and why, bytes to free, ranking, guards, what would be done."""
     ranking = _ranking(told) if console.width >= _TABLE_COLUMNS else _ranking_in_lines(told)
-    console.print(Group(_head(told), _reasons(told), ranking, _plan(told)))
+    console.print(Group(_head(told), _reasons(told), ranking, _plan(told), *_what_if(told)))
 
 
 def _head(told: Json) -> RenderableType:
@@ -126,6 +126,25 @@ def _plan(told: Json) -> RenderableType:
         why = f", {action['why']}" if action["why"] else ""
         lines.append(f"\n  {number}. {action['kind'].replace('_', ' ')} {what}{size}{why}", style="not bold")
     return lines
+
+
+def _what_if(told: Json) -> list[RenderableType]:
+    """How this decision differs from the one under the policy in force."""
+    if "what_if" not in told:
+        return []
+    lines = Text("\nWhat if: decided under the policy of --policy; in force -> here:", style="bold")
+    changes = told["what_if"]["changes"]
+    for name, (before, after) in ((n, pair) for n, pair in changes.items() if n != "pods"):
+        lines.append(f"\n  {name.replace('_', ' ')}: {_listed(before)} -> {_listed(after)}", style="not bold")
+    for pod, (before, after) in changes.get("pods", {}).items():
+        lines.append(f"\n  {pod}: {before} -> {after}", style="not bold")
+    if not changes:
+        lines.append("\n  nothing: the same verdict, pods and steps", style="not bold")
+    return [lines]
+
+
+def _listed(value: object) -> str:
+    return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
 
 
 def _size(size: int | None) -> str:

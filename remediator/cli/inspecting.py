@@ -1,7 +1,6 @@
-"""`remediator explain NODE` and `remediator status`: look, and touch nothing."""
+"""`remediator status`: what a running server sees; look, and touch nothing."""
 
 import json
-import logging
 from typing import Any
 
 import click
@@ -9,37 +8,7 @@ import requests
 from rich.console import Console
 from rich.table import Table
 
-from remediator.cli.composition import compose
-from remediator.cli.connections import connected, settings_and_policy
-from remediator.cli.explain_view import show
-
 _LEVEL_STYLES = {"GREEN": "green", "YELLOW": "yellow", "ORANGE": "dark_orange", "RED": "bold red"}
-
-
-@click.command()
-@click.argument("node")
-@connected
-@click.option("--output", type=click.Choice(["text", "json"]), default="text", help="How to print.")
-def explain(node: str, output: str, **flags: Any) -> None:
-    """Show what would be done about NODE now, and why: level, bytes to free, ranking, guards."""
-    logging.basicConfig(level=logging.ERROR)
-    settings, policy = settings_and_policy(**flags)
-    composition = compose(settings, policy, reads_only=True)
-    try:
-        told = composition.services.explain(node)
-    except Exception as error:
-        raise click.ClickException(
-            f"{node} cannot be explained: {type(error).__name__}: {error}. "
-            "Check --kubeconfig and --namespace, and that the NodeRemediation CRD is installed"
-        ) from error
-    finally:
-        composition.stop()
-    if output == "json":
-        click.echo(json.dumps(told, indent=2))
-    else:
-        show(Console(), told)
-    unknown = [source for source in ("memory", "cluster") if "unknown" in told[source]]
-    raise SystemExit(1 if unknown else 0)
 
 
 @click.command()

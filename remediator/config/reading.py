@@ -5,7 +5,8 @@ Shared by all files that people write for us. Never fills a gap silently: what i
 
 import difflib
 from collections.abc import Mapping
-from typing import Any, TypeVar, get_args
+from pathlib import Path as FilePath
+from typing import Any, TypeVar, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -15,6 +16,15 @@ from remediator.config.positions import Path, Positions, dotted, positions
 from remediator.config.problems import ConfigError, Problem
 
 _Model = TypeVar("_Model", bound=BaseModel)
+
+
+def read_text(path: str | FilePath) -> str:
+    """Text of a file; ConfigError when it cannot be read."""
+    try:
+        return FilePath(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError(str(path), [Problem("", f"cannot be read: {why}")]) from error
 
 
 def parse_yaml(text: str, source: str) -> tuple[object, Positions]:
@@ -33,15 +43,17 @@ def parse_yaml(text: str, source: str) -> tuple[object, Positions]:
     return document, where
 
 
-def validated(model: type[_Model], document: object, where: Positions, source: str) -> _Model:
-    """The document as a model; ConfigError with all problems."""
+def validated(
+    model: type[_Model], document: object, where: Positions, source: str, context: Mapping[str, Any] | None = None
+) -> _Model:
+    """The document as a model; ConfigError with all problems. `context` is handed to the model's validators."""
     if document is None:
         document = {}
     if not isinstance(document, Mapping):
         problem = Problem("", f"must be a mapping of settings, not a {type(document).__name__}", 1)
         raise ConfigError(source, [problem])
     try:
-        return model.model_validate(document)
+        return model.model_validate(document, context=context)
     except ValidationError as error:
         found = [_problem(model, item, where) for item in error.errors(include_url=False)]
         raise ConfigError(source, sorted(found, key=lambda problem: problem.line or 0)) from error
@@ -100,20 +112,25 @@ def _nearest_value(given: str, context: Mapping[str, Any]) -> str:
 
 def _keys_at(model: type[BaseModel], path: Path) -> list[str]:
     """Keys that the section at a path knows, aliases as written in the file."""
-    section = model
+    section: type[BaseModel] | None = model
+    named = False
     for part in path:
-        if isinstance(part, int):
+        if isinstance(part, int) or named or section is None:
+            named = False
             continue
         field = next((f for name, f in section.model_fields.items() if part in (name, f.alias)), None)
-        found = _section_in(field.annotation) if field else None
-        if found is None:
-            return []
-        section = found
-    return [field.alias or name for name, field in section.model_fields.items()]
+        section = _section_in(field.annotation) if field else None
+        named = field is not None and _holds_names(field.annotation)
+    return [field.alias or name for name, field in section.model_fields.items()] if section else []
+
+
+def _holds_names(annotation: Any) -> bool:
+    """Whether what follows in a path is a name that the author gave, as in `pods.shop/web-1`."""
+    return get_origin(annotation) is dict or any(get_origin(inner) is dict for inner in get_args(annotation))
 
 
 def _section_in(annotation: Any) -> type[BaseModel] | None:
-    """The model inside `Model`, `Model | None` or `tuple[Model, ...]`."""
+    """The model inside `Model`, `Model | None`, `tuple[Model, ...]` or `dict[str, Model]`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((found for inner in get_args(annotation) if (found := _section_in(inner))), None)

@@ -7,11 +7,19 @@ Every source that was unknown says so with its reason, because "no data" is the 
 from typing import Any
 
 from remediator.core.model import ClusterFacts, MemoryFacts, SilenceFacts, Unknown
+from remediator.core.planner import decide
 from remediator.core.policy import Policy
+from remediator.core.question import Question
 from remediator.core.reason import SENTENCES, Reason
 from remediator.core.state import Action, Decision, NodeState, Observation, Plan, RankedPod
 
 Json = dict[str, Any]
+
+
+def explained(question: Question) -> Json:
+    """The decision that answers a question, as JSON; nothing else is asked, so it is the same wherever it is made."""
+    decision = decide(question.state, question.signal, question.observation, question.policy, question.now)
+    return explanation(question.observation, decision, question.state, question.policy)
 
 
 def explanation(observation: Observation, decision: Decision, state: NodeState, policy: Policy) -> Json:

@@ -14,8 +14,9 @@ from remediator import metrics as counters
 from remediator.core.model import Mode, Signal, SignalKind
 from remediator.core.planner import after_actions, decide
 from remediator.core.policy import Policy
+from remediator.core.question import Question
 from remediator.core.state import ActionStatus, Decision, Plan
-from remediator.reconciler.explanation import Json, explanation
+from remediator.reconciler.explanation import Json, explained
 from remediator.reconciler.keeping import Keeper, TakenOverError
 from remediator.reconciler.observing import Observer, Seen
 from remediator.reconciler.performing import Performed, Performer
@@ -74,10 +75,13 @@ class Reconciler:
 
     def explain(self, node: str) -> Json:
         """The node's decision as it would be now; nothing is written, nothing is done."""
+        return explained(self.question(node))
+
+    def question(self, node: str) -> Question:
+        """What a decision about the node would look at now; it can be kept, and decided again elsewhere."""
         signal = Signal(SignalKind.TIMER, node)
         seen = self._observer.observe(signal)
-        decision = self._decided(signal, seen)
-        return explanation(seen.observation, decision, seen.record.state, self._policy)
+        return Question(seen.record.state, signal, seen.observation, self._policy)
 
     def release_all(self) -> None:
         """Give back every lease (on stopping)."""
