@@ -37,7 +37,7 @@ _TRICKY = st.sampled_from(
 TEXT = st.text(_SCALARS, max_size=6) | _TRICKY
 KEY = st.text(_SCALARS, min_size=1, max_size=6) | _TRICKY
 NAME = KEY.filter(lambda name: "/" not in name)
-NUMBER = st.floats(allow_nan=False, allow_infinity=False)
+NUMBER = st.floats(allow_nan=False, allow_infinity=False).map(lambda number: number + 0.0)  # no -0.0
 POLICIES = [
     Policy(),
     parse_policy("mode: enforce\nsafe_used_ratio: 0.62\nladder: {orange: {cordon: true}}\ncluster: west"),
@@ -91,7 +91,7 @@ def _plain(name: str, hint: Any) -> st.SearchStrategy[Any]:
     if issubclass(hint, Enum):
         return st.sampled_from(hint)
     if hint is float:
-        return st.floats(0, 1e10) if name.endswith("_seconds") else NUMBER
+        return st.floats(0, 1e10).map(abs) if name.endswith("_seconds") else NUMBER
     if hint is int:
         return st.integers(0, 2**50) | st.integers(0, 99).map(lambda n: n * 2**28)
     return {bool: st.booleans(), str: TEXT}[hint]
