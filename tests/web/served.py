@@ -44,7 +44,7 @@ def composition(directory: Path) -> Composition:
         clock=time.time,
     )
     outside = cast("Any", SimpleNamespace(close=lambda: None))
-    return Composition(dispatcher, services, outside, ThreadPoolExecutor(1))
+    return Composition(dispatcher, services, outside, ThreadPoolExecutor(1), reconciler.question)
 
 
 def main(port: str, directory: str) -> None:
