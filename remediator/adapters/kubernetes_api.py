@@ -5,6 +5,7 @@ effect. Objects stay dicts: deserialising a thousand pods into the client's mode
 """
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -31,18 +32,25 @@ USER_AGENT = "remediator"
 """How the API server's audit log names us."""
 _LONGEST_PAUSE_SECONDS = 2.0
 _POOL_SIZE = 32
+_IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
+"""The kubelet sets it in every container."""
+_KUBECTLS_FILE = "~/.kube/config"
 _PIECE_BYTES = 1 << 18
 _NEVER_SENT = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)
 _Call = Callable[..., Any]
 
 
 def configuration(kubeconfig: Path | None) -> kubernetes.client.Configuration:
-    """From a kubeconfig file, else from the pod's service account. Raises ConfigException of the client."""
+    """From a kubeconfig file, else the pod's service account, else where kubectl looks: $KUBECONFIG, ~/.kube/config.
+
+    Raises ConfigException of the client.
+    """
     found = kubernetes.client.Configuration()
-    if kubeconfig is not None:
-        kubernetes.config.load_kube_config(str(kubeconfig), client_configuration=found)
-    else:
+    if kubeconfig is None and _IN_CLUSTER in os.environ:
         kubernetes.config.load_incluster_config(client_configuration=found)
+    else:
+        file = str(kubeconfig) if kubeconfig else os.environ.get("KUBECONFIG") or _KUBECTLS_FILE
+        kubernetes.config.load_kube_config(file, client_configuration=found)
     return found
 
 

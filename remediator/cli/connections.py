@@ -15,7 +15,10 @@ _FLAGS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--config", {"type": _FILE, "help": "Policy file (none: the shipped policy, mode observe)."}),
     ("--prometheus", {"required": True, "help": "URL of Prometheus."}),
     ("--alertmanager", {"required": True, "help": "URLs of all Alertmanager peers, comma-separated."}),
-    ("--kubeconfig", {"type": _FILE, "help": "Kubeconfig file (none: the pod's service account)."}),
+    (
+        "--kubeconfig",
+        {"type": _FILE, "help": "Kubeconfig file (none: the pod's service account, else as kubectl finds it)."},
+    ),
     (
         "--namespace",
         {"default": "remediator", "show_default": True, "help": "Namespace that holds our Leases."},

@@ -48,8 +48,8 @@ def connect(settings: Settings, policy: Policy, *, reads_only: bool) -> Outside:
     try:
         api = KubernetesApi(configuration(settings.kubeconfig))
     except ConfigException as error:
-        where = f"--kubeconfig {settings.kubeconfig}" if settings.kubeconfig else "the pod's service account"
-        hint = "" if settings.kubeconfig else "; outside of a cluster name a file with --kubeconfig"
+        where = f"--kubeconfig {settings.kubeconfig}" if settings.kubeconfig else "the cluster's configuration"
+        hint = "" if settings.kubeconfig else "; name a file with --kubeconfig or KUBECONFIG"
         raise click.ClickException(f"{where} cannot be used: {error}{hint}") from error
     readers = _Readers(
         PrometheusMetrics(settings.prometheus_url, speed=settings.speed),

@@ -30,9 +30,23 @@ def test_a_kubeconfig_leads_to_its_server_with_its_token(canned, tmp_path):
     assert client.Configuration.get_default_copy().host != server.url
 
 
-def test_without_a_kubeconfig_the_pod_s_account_is_wanted(monkeypatch):
-    """Outside of a cluster and without a file there is nothing to connect with, and that is said."""
+def test_outside_of_a_cluster_the_file_is_found_as_kubectl_finds_it(canned, monkeypatch, tmp_path):
+    """$KUBECONFIG, which may be a list of files of which some are missing."""
+    server = canned(lambda asked: {"items": []})
+    file = kubeconfig(tmp_path, server.url, {"token": "of-a-test"})
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'missing'}:{file}")
+    assert configuration(None).host == server.url
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    with pytest.raises(ConfigException):  # in a cluster the pod's account is wanted, and here there is none
+        configuration(None)
+
+
+def test_without_any_kubeconfig_it_is_said(monkeypatch, tmp_path):
+    """There is nothing to connect with."""
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
     with pytest.raises(ConfigException):
         configuration(None)
 
