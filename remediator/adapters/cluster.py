@@ -9,7 +9,7 @@ other nodes only tell whether a pod would find a place (`other_nodes.py`). A rea
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -17,7 +17,16 @@ from remediator import metrics
 from remediator.adapters.kubernetes_api import KubernetesApi, KubernetesError, RefusedError
 from remediator.adapters.other_nodes import KnownNode, OtherNodes, matching_nodes
 from remediator.adapters.pod_facts import node_facts, pod_facts
-from remediator.adapters.surroundings import Namespace, Owners, budgets, parts_needed, services, slim, workloads
+from remediator.adapters.surroundings import (
+    CLUSTER_WIDE,
+    Namespace,
+    Owners,
+    budgets,
+    parts_needed,
+    services,
+    slim,
+    workloads,
+)
 from remediator.core.model import ClusterFacts, Rejection, Unknown
 from remediator.core.reason import Reason
 from remediator.core.tracking import CORDONED_BY
@@ -77,13 +86,13 @@ class KubernetesCluster:
         asked_pods = self._pool.submit(self._api.list_all, core.list_pod_for_all_namespaces, field_selector=selector)
         pods = _in_time(asked_pods, end)
         namespaces = self._surroundings.of(node, pods, end)
-        owners = Owners(namespaces)
+        owners = Owners(namespaces.values())
         return ClusterFacts(
             node=node_facts(_in_time(asked_node, end)),
             pods=tuple(pod_facts(pod, owners.workload_of) for pod in pods),
-            workloads=workloads(namespaces, owners),
+            workloads=workloads(namespaces.values()),
             budgets=budgets(namespaces, pods),
-            services=services(namespaces),
+            services=services(namespaces.values()),
             peers=_in_time(asked_peers, end),
         )
 
@@ -123,7 +132,8 @@ class KubernetesCluster:
         return str(pod["metadata"]["uid"])
 
     def isolated_by_us(self) -> Sequence[str] | Unknown:
-        """Nodes that carry our cordon annotation."""
+        """Nodes that carry our cordon annotation. Also keeps warm what an act will want of the other nodes."""
+        self._others.keep_warm()
         try:
             known = self._others.known(self._deadline_seconds, just_read=True)
         except (KubernetesError, TimeoutError) as error:
@@ -147,34 +157,55 @@ def _in_time(asked: "Future[Any]", end: float) -> Any:
     return asked.result(max(0.0, end - time.monotonic()))
 
 
+Reading = Future[list[Json]]
+"""A list being read, or read."""
+
+
 class _Surroundings:
     """The namespaces of a node's pods, each list read when it is older than two seconds."""
 
     def __init__(self, api: KubernetesApi, pool: ThreadPoolExecutor, speed: float) -> None:
         self._api, self._pool, self._speed = api, pool, speed
         self._lock = threading.Lock()
-        self._read: dict[tuple[str, str], tuple[float, Future[list[Json]]]] = {}
+        self._read: dict[tuple[str, str], tuple[float, Reading]] = {}
+        self._built: dict[str, tuple[frozenset[Reading], Namespace]] = {}
+        """Namespace -> the readings that it was last made of, and what was made of them."""
         self._seen: dict[tuple[str, str, str], float] = {}
         """(node, namespace, part) -> when a pod there last needed it."""
         core, apps = api.core, api.apps
-        self._calls = {
+        self._calls: Mapping[str, Callable[..., Any]] = {
             "pods": core.list_namespaced_pod,
             "services": core.list_namespaced_service,
             "replica_sets": apps.list_namespaced_replica_set,
             "deployments": apps.list_namespaced_deployment,
             "stateful_sets": apps.list_namespaced_stateful_set,
             "jobs": api.batch.list_namespaced_job,
-            "budgets": api.policy.list_namespaced_pod_disruption_budget,
+            "budgets": api.policy.list_pod_disruption_budget_for_all_namespaces,
             "endpoint_slices": api.discovery.list_namespaced_endpoint_slice,
         }
 
     def of(self, node: str, pods: Sequence[Json], end: float) -> dict[str, Namespace]:
         """Everything that bears on these pods, asked for side by side. Raises KubernetesError, TimeoutError."""
         asked = self._asked(self._needed(node, pods))
-        found: dict[str, Namespace] = {pod["metadata"]["namespace"]: Namespace() for pod in pods}
-        for (name, part), future in asked.items():
-            setattr(found.setdefault(name, Namespace()), part, _in_time(future, end))
-        return found
+        names = dict.fromkeys([*(pod["metadata"]["namespace"] for pod in pods), *(name for name, _ in asked if name)])
+        for future in asked.values():
+            _in_time(future, end)
+        built = {name: self._namespace(name, asked) for name in names}
+        with self._lock:
+            self._built |= built
+        return {name: namespace for name, (_, namespace) in built.items()}
+
+    def _namespace(self, name: str, asked: Mapping[tuple[str, str], Reading]) -> tuple[frozenset[Reading], Namespace]:
+        """One namespace from its lists; the same object as long as no list was read anew."""
+        mine = {part: reading for (where, part), reading in asked.items() if where in ("", name)}
+        readings = frozenset(mine.values())
+        before = self._built.get(name)
+        if before is not None and before[0] == readings:
+            return before
+        lists = {part: reading.result() for part, reading in mine.items()}
+        for part in CLUSTER_WIDE:
+            lists[part] = [item for item in lists.get(part, ()) if item["metadata"]["namespace"] == name]
+        return readings, Namespace(**lists)
 
     def _needed(self, node: str, pods: Sequence[Json]) -> list[tuple[str, str]]:
         """(namespace, part) that these pods need now, or pods that left the node needed a while ago."""
@@ -186,19 +217,23 @@ class _Surroundings:
             self._seen = {key: at for key, at in self._seen.items() if at >= oldest}
             return [(name, part) for on, name, part in self._seen if on == node]
 
-    def _asked(self, keys: Sequence[tuple[str, str]]) -> "dict[tuple[str, str], Future[list[Json]]]":
+    def _asked(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Reading]:
         """The lists, being read or read lately; of two passes that want one at once only one asks."""
         now, newest = time.monotonic(), _SURROUNDINGS_SECONDS / self._speed
         with self._lock:
             self._read = {k: v for k, v in self._read.items() if now - v[0] <= newest and not _failed(v[1])}
+            self._built = {
+                k: v for k, v in self._built.items() if v[0] <= {reading for _, reading in self._read.values()}
+            }
             for key in keys:
                 if key not in self._read:
                     self._read[key] = now, self._pool.submit(self._list, *key)
             return {key: self._read[key][1] for key in keys}
 
     def _list(self, namespace: str, part: str) -> list[Json]:
-        return [slim(item) for page in self._api.pages(self._calls[part], namespace) for item in page]
+        where = (namespace,) if namespace else ()
+        return [slim(item) for page in self._api.pages(self._calls[part], *where) for item in page]
 
 
-def _failed(read: "Future[list[Json]]") -> bool:
+def _failed(read: Reading) -> bool:
     return read.done() and read.exception() is not None

@@ -18,8 +18,9 @@ from remediator.adapters.refreshing import Refreshed
 from remediator.core.model import NodeFacts
 
 Json = dict[str, Any]
-_FRESH_SECONDS = 10.0
+_FRESH_SECONDS = 30.0
 _USABLE_SECONDS = 120.0
+_WARM_SECONDS = 60.0
 _JUST_READ_SECONDS = 2.0
 _PORT = re.compile(r"^(?:\[(?P<six>[^\]]+)\]|(?P<host>[^:]+))(?::\d+)?$")
 
@@ -44,6 +45,7 @@ class OtherNodes:
         self._api, self._speed = api, speed
         pool = ThreadPoolExecutor(2, thread_name_prefix="nodes")
         fresh, usable = _FRESH_SECONDS / speed, _USABLE_SECONDS / speed
+        self._warm_seconds = _WARM_SECONDS / speed
         self._nodes = Refreshed(self._read_nodes, pool, fresh_seconds=fresh, usable_seconds=usable)
         self._requested = Refreshed(self._read_requested, pool, fresh_seconds=fresh, usable_seconds=usable)
 
@@ -55,6 +57,10 @@ class OtherNodes:
         return tuple(
             replace(known.facts, requested_bytes=requested.get(known.name, 0)) for known in nodes if known.name != node
         )
+
+    def keep_warm(self) -> None:
+        """Read again, in the background, what would soon be too old: the first act must not wait for a long list."""
+        self._requested.renew_when_older(self._warm_seconds)
 
     def known(self, wait_seconds: float, *, just_read: bool = False) -> tuple[KnownNode, ...]:
         """All nodes; `just_read`: at most two seconds old. Raises KubernetesError, TimeoutError."""

@@ -44,6 +44,13 @@ class Refreshed(Generic[_T]):
             reading = self._reading
         return reading.result(max(0.0, wait_seconds))
 
+    def renew_when_older(self, seconds: float) -> None:
+        """Start reading when there is no value, or an older one; waits for nothing and raises nothing."""
+        with self._lock:
+            age = self._monotonic() - self._value[0] if self._value is not None else float("inf")
+            if age > seconds and self._reading is None:
+                self._reading = self._pool.submit(self._renew)
+
     def _renew(self) -> _T:
         started = self._monotonic()
         try:

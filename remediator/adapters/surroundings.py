@@ -1,7 +1,9 @@
 """What surrounds a node's pods in their namespaces: owners, budgets, services. From API objects to facts; pure."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from remediator.adapters.pod_facts import alive, placement, startup_seconds
@@ -11,9 +13,12 @@ Json = dict[str, Any]
 _SERVICE_NAME = "kubernetes.io/service-name"
 
 
-@dataclass(slots=True)
+@dataclass
 class Namespace:
-    """The objects of one namespace that bear on evictions; a list that nobody needed is empty."""
+    """The objects of one namespace that bear on evictions; a list that nobody needed is empty.
+
+    What is worked out of them is kept: several looks share one reading.
+    """
 
     pods: list[Json] = field(default_factory=list)
     replica_sets: list[Json] = field(default_factory=list)
@@ -24,20 +29,36 @@ class Namespace:
     services: list[Json] = field(default_factory=list)
     endpoint_slices: list[Json] = field(default_factory=list)
 
+    @cached_property
+    def workloads(self) -> "Mapping[WorkloadRef, WorkloadFacts]":
+        """Facts of every workload that has pods here."""
+        owners, pods = Owners((self,)), defaultdict[WorkloadRef, list[Json]](list)
+        for pod in self.pods:
+            if (ref := owners.workload_of(pod)) is not None:
+                pods[ref].append(pod)
+        return {ref: _workload(ref, found, self) for ref, found in pods.items()}
+
+    @cached_property
+    def services_here(self) -> tuple[ServiceFacts, ...]:
+        """Services with a selector, and which pods are ready behind them."""
+        return tuple(_services(self))
+
 
 _NEVER_LEAVE = ("DaemonSet", "Node")
 """Pods of these controllers are neither evicted nor drained: nothing that surrounds them matters."""
 _ALWAYS = ("pods", "budgets", "services", "endpoint_slices")
+CLUSTER_WIDE = ("budgets",)
+"""Few and small: one list of the whole cluster is cheaper than one of each namespace."""
 _OWNERS = {"ReplicaSet": ("replica_sets", "deployments"), "StatefulSet": ("stateful_sets",), "Job": ("jobs",)}
 
 
 def parts_needed(pods: Iterable[Json]) -> Iterator[tuple[str, str]]:
-    """(namespace, list of it) that decisions about these pods look at."""
+    """(namespace, list of it) that decisions about these pods look at; an empty one means all namespaces."""
     for pod in pods:
         kind = (controller_of(pod) or {}).get("kind", "")
         if kind not in _NEVER_LEAVE:
             for part in (*_ALWAYS, *_OWNERS.get(kind, ())):
-                yield pod["metadata"]["namespace"], part
+                yield "" if part in CLUSTER_WIDE else pod["metadata"]["namespace"], part
 
 
 _KEPT: Mapping[str, tuple[str, ...]] = {
@@ -75,9 +96,9 @@ def controller_of(obj: Json) -> Json | None:
 class Owners:
     """From a pod to the workload at the top of its owner chain."""
 
-    def __init__(self, namespaces: Mapping[str, Namespace]) -> None:
+    def __init__(self, namespaces: Iterable[Namespace]) -> None:
         self._above: dict[str, Json] = {}
-        for namespace in namespaces.values():
+        for namespace in namespaces:
             for obj in (*namespace.replica_sets, *namespace.jobs):
                 if (above := controller_of(obj)) is not None:
                     self._above[obj["metadata"]["uid"]] = above
@@ -92,14 +113,9 @@ class Owners:
         return WorkloadRef(pod["metadata"]["namespace"], top["kind"], top["name"])
 
 
-def workloads(namespaces: Mapping[str, Namespace], owners: Owners) -> dict[WorkloadRef, WorkloadFacts]:
+def workloads(namespaces: Iterable[Namespace]) -> dict[WorkloadRef, WorkloadFacts]:
     """Facts of every workload that has pods in these namespaces."""
-    pods: dict[WorkloadRef, list[Json]] = {}
-    for namespace in namespaces.values():
-        for pod in namespace.pods:
-            if (ref := owners.workload_of(pod)) is not None:
-                pods.setdefault(ref, []).append(pod)
-    return {ref: _workload(ref, found, namespaces[ref.namespace]) for ref, found in pods.items()}
+    return {ref: facts for namespace in namespaces for ref, facts in namespace.workloads.items()}
 
 
 def _workload(ref: WorkloadRef, pods: list[Json], namespace: Namespace) -> WorkloadFacts:
@@ -177,17 +193,18 @@ def _budget(budget: Json, uids: frozenset[str]) -> BudgetFacts:
     )
 
 
-def services(namespaces: Mapping[str, Namespace]) -> tuple[ServiceFacts, ...]:
+def services(namespaces: Iterable[Namespace]) -> tuple[ServiceFacts, ...]:
     """Services with a selector, and which pods are ready behind them."""
-    found = []
-    for home, namespace in namespaces.items():
-        ready = _ready_by_service(namespace.endpoint_slices)
-        for service in namespace.services:
-            name, selector = service["metadata"]["name"], service["spec"].get("selector") or {}
-            if selector:
-                uids = ready.get(name, frozenset())
-                found.append(ServiceFacts(home, name, selector, len(uids), uids))
-    return tuple(found)
+    return tuple(found for namespace in namespaces for found in namespace.services_here)
+
+
+def _services(namespace: Namespace) -> Iterator[ServiceFacts]:
+    ready = _ready_by_service(namespace.endpoint_slices)
+    for service in namespace.services:
+        metadata, selector = service["metadata"], service["spec"].get("selector") or {}
+        if selector:
+            uids = ready.get(metadata["name"], frozenset())
+            yield ServiceFacts(metadata["namespace"], metadata["name"], selector, len(uids), uids)
 
 
 def _ready_by_service(slices: list[Json]) -> dict[str, frozenset[str]]:

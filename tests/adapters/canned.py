@@ -85,7 +85,8 @@ class Canned:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            wbufsize = -1  # Headers and body in one packet: two would wait for an acknowledgement.
+            wbufsize = -1  # Headers and body in one packet, and of a long one no packet waits for an acknowledgement.
+            disable_nagle_algorithm = True
 
             def _any(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)

@@ -58,7 +58,7 @@ def test_credentials_that_cannot_be_made_anew_reach_no_server(canned):
         raise ConfigException("the token file is gone")
 
     server = canned(lambda asked: {"items": []})
-    found = client.Configuration(host=server.url)
+    found = client.Configuration(host=server.url, api_key={"authorization": "Bearer of-yesterday"})
     found.refresh_api_key_hook = refresh
     api = KubernetesApi(found)
     with pytest.raises(BrokenError, match="the token file is gone") as caught:

@@ -13,7 +13,7 @@ PODS = captured("04")["body"]["items"]
 
 
 def owners() -> Owners:
-    return Owners({"capture": Namespace(replica_sets=captured("06")["body"]["items"], jobs=[captured("08")["body"]])})
+    return Owners([Namespace(replica_sets=captured("06")["body"]["items"], jobs=[captured("08")["body"]])])
 
 
 def test_a_real_node_is_read():
@@ -61,8 +61,8 @@ def test_real_endpoints_follow_the_label():
     def ready(capture):
         slices = captured(capture)["body"]["items"]
         name = slices[0]["metadata"]["labels"]["kubernetes.io/service-name"]
-        service = {**body, "metadata": {"name": name}}
-        (found,) = services({"capture": Namespace(services=[service], endpoint_slices=[slim(s) for s in slices])})
+        service = {**body, "metadata": {"name": name, "namespace": "capture"}}
+        (found,) = services([Namespace(services=[service], endpoint_slices=[slim(s) for s in slices])])
         return found.pod_uids
 
     drained = captured("34")["body"]["metadata"]["uid"]
@@ -182,7 +182,7 @@ def test_a_real_deployment_s_selector_is_its_replica_set_s():
     """What a pod must keep is what the ReplicaSet selects by, pod-template-hash included."""
     (replica_set,) = captured("06")["body"]["items"]
     pod = next(p for p in PODS if p["metadata"]["labels"].get("app") == "web")
-    here = {"capture": Namespace(pods=[pod], replica_sets=[slim(replica_set)])}
-    found = workloads(here, Owners(here))[WorkloadRef("capture", "Deployment", "web")]
+    here = Namespace(pods=[pod], replica_sets=[slim(replica_set)])
+    found = workloads([here])[WorkloadRef("capture", "Deployment", "web")]
     assert found.selector == replica_set["spec"]["selector"]["matchLabels"]
     assert "pod-template-hash" in found.selector
