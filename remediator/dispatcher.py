@@ -8,7 +8,7 @@ knows nothing of memory, pods or decisions: it calls `reconcile(signal)` and kee
 import logging
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 
 from remediator import metrics
@@ -24,6 +24,12 @@ Raises NotNowError when the signal is to be brought again as it is."""
 _OPERATOR = (SignalKind.APPROVAL, SignalKind.RELEASE)
 
 
+_STORM_BODIES, _STORM_SECONDS = 20, 0.2
+"""So many submissions within so short a time are a storm."""
+_STORM_PAUSES = 2.0
+"""How long passes rest in a storm, as a multiple of what the last one took."""
+
+
 class QueueFullError(Exception):
     """No room for another node's signal; the sender must come again (503)."""
 
@@ -32,7 +38,10 @@ class Dispatcher:
     """Queues, workers and clocks around `reconcile`.
 
     `resync()` gives what must be looked at although nobody called: firing alerts, records with due times,
-    nodes isolated by us. `capacity` counts waiting signals over all nodes.
+    nodes isolated by us. `capacity` counts waiting signals over all nodes. An alert that repeats what led to a pass
+    less than `repeat_seconds` ago waits until they are over: faster than the rules are evaluated nothing can be new.
+    While submissions storm in, passes go one at a time with a pause after each: threads of one process share its time,
+    and whoever sends alerts must be answered.
     """
 
     def __init__(
@@ -41,17 +50,24 @@ class Dispatcher:
         resync: Callable[[], Iterable[Wake]],
         *,
         resync_seconds: float = 15.0,
+        repeat_seconds: float = 0.0,
         workers: int = 4,
         capacity: int = 10_000,
         on_stop: Callable[[], None] = lambda: None,
     ) -> None:
         self._reconcile, self._resync, self._on_stop = reconcile, resync, on_stop
         self._resync_seconds, self._workers, self._capacity = resync_seconds, workers, capacity
+        self._repeat_seconds = repeat_seconds
+        self._passed: dict[tuple[str, ...], float] = {}
+        """(node, key, firing) -> when a pass over this alert ended."""
         self._changed = threading.Condition()
         self._waiting: OrderedDict[str, OrderedDict[tuple[str, ...], Signal]] = OrderedDict()
         self._count = 0
+        self._submitted: deque[float] = deque(maxlen=_STORM_BODIES)
+        self._pause_until = 0.0
         self._traced: set[str] = set()
-        self._running: set[str] = set()
+        self._running: dict[str, float] = {}
+        """Node -> when its pass began."""
         self._due: dict[str, float] = {}
         self._later: dict[tuple[str, ...], tuple[float, Signal]] = {}
         self._stopping, self._resync_wanted = threading.Event(), threading.Event()
@@ -71,13 +87,14 @@ class Dispatcher:
     def submit_all(self, signals: Iterable[Signal]) -> None:
         """Queue all signals or none of them, so that a sender told 503 can repeat the whole."""
         with self._changed:
+            self._submitted.append(time.monotonic())
             fresh = {(signal.node, *_key(signal)): signal for signal in signals}
             new = sum(1 for signal in fresh.values() if not self._is_waiting(signal))
             if self._stopping.is_set() or self._count + new > self._capacity:
                 metrics.QUEUE_REFUSED.inc()
                 raise QueueFullError(f"{self._count} signals are waiting, {self._capacity} fit")
             for signal in fresh.values():
-                self._put(signal)
+                self._put_or_rest(signal)
             self._changed.notify_all()
 
     def wake(self, node: str, after_seconds: float) -> None:
@@ -149,6 +166,13 @@ class Dispatcher:
     def _is_waiting(self, signal: Signal) -> bool:
         return _key(signal) in self._waiting.get(signal.node, {})
 
+    def _put_or_rest(self, signal: Signal) -> None:
+        until = self._passed.get(_passed_key(signal), float("-inf")) + self._repeat_seconds
+        if until <= time.monotonic() or self._is_waiting(signal):
+            self._put(signal)
+        else:
+            self._later[signal.node, *_key(signal)] = (until, signal)
+
     def _put(self, signal: Signal) -> None:
         signals = self._waiting.setdefault(signal.node, OrderedDict())
         self._count += _key(signal) not in signals
@@ -160,6 +184,7 @@ class Dispatcher:
             after: float | None = None
             try:
                 after = self._reconcile(signal)
+                self._rest(signal)
             except NotNowError as not_now:
                 log.info("%s: %s; again in %.1f s", signal.node, not_now, not_now.after_seconds)
                 self._again(signal, not_now.after_seconds)
@@ -169,6 +194,14 @@ class Dispatcher:
                 self._again(signal, self._resync_seconds)
             finally:
                 self._done(signal.node, after)
+
+    def _rest(self, signal: Signal) -> None:
+        if signal.kind is SignalKind.ALERT and self._repeat_seconds:
+            with self._changed:
+                now = time.monotonic()
+                if len(self._passed) > self._capacity:
+                    self._passed = {k: at for k, at in self._passed.items() if at + self._repeat_seconds > now}
+                self._passed[_passed_key(signal)] = now
 
     def _again(self, signal: Signal, after_seconds: float) -> None:
         """The very signal comes again: an operator's word must not be lost to a replica that was in the way."""
@@ -188,10 +221,20 @@ class Dispatcher:
             while not self._stopping.is_set():
                 self._move_due()
                 node = next((name for name in self._waiting if name not in self._running), None)
-                if node is not None:
+                if node is None:
+                    self._changed.wait(self._seconds_to_next_due())
+                elif (pause := self._pause_seconds()) > 0:
+                    self._changed.wait(pause)
+                else:
                     return self._begin(node)
-                self._changed.wait(self._seconds_to_next_due())
             return None
+
+    def _pause_seconds(self) -> float:
+        """How long a storm of submissions holds the next pass back."""
+        now = time.monotonic()
+        if len(self._submitted) < _STORM_BODIES or now - self._submitted[0] > _STORM_SECONDS:
+            return 0.0
+        return _STORM_SECONDS if self._running else max(0.0, self._pause_until - now)
 
     def _begin(self, node: str) -> Signal:
         signals = self._waiting[node]
@@ -202,15 +245,15 @@ class Dispatcher:
         if signals:
             self._waiting[node] = signals
         self._due.pop(node, None)
-        self._running.add(node)
-        self._last_progress = time.monotonic()
+        self._running[node] = self._last_progress = time.monotonic()
         metrics.QUEUE_LENGTH.set(self._count)
         return signal
 
     def _done(self, node: str, after: float | None) -> None:
         with self._changed:
-            self._running.discard(node)
             self._last_progress = time.monotonic()
+            took = self._last_progress - self._running.pop(node)
+            self._pause_until = self._last_progress + _STORM_PAUSES * took
             if after is not None:
                 at = self._last_progress + max(0.0, after)
                 self._due[node] = min(at, self._due.get(node, at))
@@ -252,6 +295,10 @@ class Dispatcher:
             self.submit(wake.signal)
         except QueueFullError:
             log.warning("the queue is full: %s waits for the next resync", wake.signal.node)
+
+
+def _passed_key(signal: Signal) -> tuple[str, ...]:
+    return (signal.node, *_key(signal), signal.kind, str(signal.firing))
 
 
 def _key(signal: Signal) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ RBAC_RULES: tuple[Json, ...] = (
     {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list"]},
 )
 _SOURCE = "kubernetes"
-_THREADS = 16
+_THREADS = 8
 DEADLINE_SECONDS = 12.0
 _LOOKUP_SECONDS = 5.0
 _SURROUNDINGS_SECONDS = 2.0

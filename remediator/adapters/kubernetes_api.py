@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import kubernetes
+import orjson
 import urllib3
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
@@ -27,7 +28,7 @@ CONNECT_TIMEOUT_SECONDS = 3.0
 READ_TIMEOUT_SECONDS = 5.0
 READ_BUDGET_SECONDS = 10.0
 WRITE_TIMEOUT_SECONDS = 15.0
-PAGE_OBJECTS = 500
+PAGE_OBJECTS = 250
 USER_AGENT = "remediator"
 """How the API server's audit log names us."""
 _LONGEST_PAUSE_SECONDS = 2.0
@@ -154,7 +155,7 @@ def _body(response: Any, end: float) -> bytes:
 
 def _json(body: bytes) -> Json:
     try:
-        found = json.loads(body)
+        found = orjson.loads(body)
     except ValueError as error:
         raise BrokenError(0, "NotJson", f"the API server's answer is not JSON: {error}") from error
     if not isinstance(found, dict):

@@ -24,6 +24,8 @@ from remediator.web.services import Services
 from remediator.web.tokens import OperatorAuth, TokenFile, WebhookAuth
 
 _OBSERVE_THREADS = 16
+_EVALUATION_SECONDS = 5.0
+"""How often the rules are evaluated, at speed 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ def compose(settings: Settings, policy: Policy, *, reads_only: bool = False) -> 
         reconciler.reconcile,
         resync.wakes,
         resync_seconds=policy.timers.resync_seconds,
+        repeat_seconds=_EVALUATION_SECONDS / settings.speed,
         on_stop=reconciler.release_all,
     )
     services = _services(settings, policy, outside, dispatcher, reconciler)

@@ -69,7 +69,7 @@ class Prometheus:
         self.red: set[str] = set()
         self._nodes = nodes
         self._uids: dict[str, list[str]] = {node: [] for node in nodes}
-        for pod in pods:
+        for pod in (pod for pod in pods if "nodeName" in pod["spec"]):
             self._uids[pod["spec"]["nodeName"]].append(pod["metadata"]["uid"])
 
     def answer(self, asked: Asked) -> Json:

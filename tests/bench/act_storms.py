@@ -1,4 +1,4 @@
-"""Webhook storms for `make bench-act`: bodies sent over kept connections, answers timed. Knows nothing of the product."""
+"""Webhook storms for `make bench-act`: bodies sent over kept connections, answers timed."""
 
 import asyncio
 import time
@@ -36,7 +36,7 @@ class Storm:
 
 
 def blow(url: str, bodies: Sequence[Any], per_second: float = 0.0) -> Storm:
-    """Send all bodies: at a rate (each is sent at its own moment, however slow the answers are), or as fast as it goes."""
+    """Send all bodies: at a rate (each at its own moment, however slow the answers are), or as fast as it goes."""
     return asyncio.run(_blow(url, bodies, per_second))
 
 

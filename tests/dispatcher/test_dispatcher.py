@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -56,9 +57,11 @@ def running(
     *,
     workers: int = 2,
     capacity: int = 100,
+    repeat_seconds: float = 0.0,
 ) -> Iterator[Dispatcher]:
     """A started dispatcher that is stopped afterwards."""
-    dispatcher = Dispatcher(passes, resync, resync_seconds=60, workers=workers, capacity=capacity)
+    more = {"workers": workers, "capacity": capacity}
+    dispatcher = Dispatcher(passes, resync, resync_seconds=60, repeat_seconds=repeat_seconds, **more)
     dispatcher.start()
     try:
         yield dispatcher
@@ -66,6 +69,12 @@ def running(
         if isinstance(passes, Passes):
             passes.gate.set()
         dispatcher.stop(5)
+
+
+def at_rest(dispatcher: Dispatcher) -> None:
+    """Until no pass is running."""
+    with dispatcher._changed:
+        assert dispatcher._changed.wait_for(lambda: not dispatcher._running, 10)
 
 
 def held(passes: Passes, dispatcher: Dispatcher, node: str = "busy") -> None:
@@ -156,6 +165,34 @@ def test_a_pass_that_asks_for_it_is_called_again() -> None:
         dispatcher.submit(alert("n1"))
         passes.wait_for(lambda seen: len(seen) == 2)
     assert [signal.kind for signal in passes.seen] == [SignalKind.ALERT, SignalKind.TIMER]
+
+
+def test_an_alert_that_repeats_what_was_just_looked_at_waits() -> None:
+    """A storm of byte-identical bodies is one pass; another level, its end, or another door is looked at at once."""
+    passes = Passes()
+    with running(passes, repeat_seconds=3600) as dispatcher:
+        dispatcher.submit(alert("n1"))
+        passes.wait_for(lambda seen: len(seen) == 1)
+        at_rest(dispatcher)
+        for mark in "abc":
+            dispatcher.submit(alert("n1", mark=mark))
+        assert dispatcher.waiting == 0
+        for news in (alert("n1", Level.ORANGE), replace(alert("n1"), firing=False), Signal(SignalKind.TIMER, "n1")):
+            dispatcher.submit(news)
+            passes.wait_for(lambda seen, news=news: news in seen)
+        assert len(passes.seen) == 4
+
+
+def test_a_repeated_alert_is_looked_at_when_its_rest_is_over() -> None:
+    """It was accepted, so it is not lost: the newest of them leads to a pass."""
+    passes = Passes()
+    with running(passes, repeat_seconds=0.05) as dispatcher:
+        dispatcher.submit(alert("n1"))
+        passes.wait_for(lambda seen: len(seen) == 1)
+        at_rest(dispatcher)
+        dispatcher.submit(alert("n1", mark="older"))
+        dispatcher.submit(alert("n1", mark="newest"))
+        passes.wait_for(lambda seen: seen[-1].fingerprint == "newest")
 
 
 def test_a_pass_that_fails_does_not_take_the_worker_with_it() -> None:
@@ -258,3 +295,17 @@ def test_liveness_sees_a_worker_that_does_not_move() -> None:
         held(passes, dispatcher)
         assert dispatcher.seconds_without_progress() > 0
         assert not dispatcher.idle()
+
+
+def test_in_a_storm_of_submissions_passes_go_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever sends alerts must be answered: a second worker waits until the storm is over, and nothing is lost."""
+    monkeypatch.setattr("remediator.dispatcher._STORM_SECONDS", 1.0)
+    passes = Passes()
+    with running(passes, workers=4) as dispatcher:
+        held(passes, dispatcher)
+        nodes = [f"n{number}" for number in range(40)]
+        for node in nodes:
+            dispatcher.submit(alert(node))
+        assert not passes.entered.acquire(timeout=0.05)
+        passes.gate.set()
+        passes.wait_for(lambda seen: {signal.node for signal in seen} >= set(nodes))
