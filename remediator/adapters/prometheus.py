@@ -54,7 +54,7 @@ class PrometheusMetrics:
     """Questions to one Prometheus (or Thanos, Mimir: `headers` carries tenant and token).
 
     `scrape_seconds` and `cadvisor_scrape_seconds` are how often our exporter and the kubelet are scraped: one scrape
-    ago is what the newest set of pods is compared with.
+    ago is what the newest set of pods is compared with. `at` (unix seconds) puts every question to that moment.
     """
 
     def __init__(
@@ -66,8 +66,10 @@ class PrometheusMetrics:
         deadline_seconds: float = _DEADLINE_SECONDS,
         scrape_seconds: float = promql.SCRAPE_SECONDS,
         cadvisor_scrape_seconds: float = promql.CADVISOR_SCRAPE_SECONDS,
+        at: float | None = None,
     ) -> None:
         self._speed = speed
+        self._moment = {} if at is None else {"time": f"{at:.3f}"}
         self._scrapes = {"scrape_seconds": scrape_seconds, "cadvisor_scrape_seconds": cadvisor_scrape_seconds}
         self._client = PrometheusConnect(
             url=url.rstrip("/"), headers=dict(headers or {}), retry=Retry(0), session=_WholeAnswers(deadline_seconds)
@@ -113,11 +115,29 @@ class PrometheusMetrics:
 
         return self._answer(read)
 
+    def pod_names(self, node: str) -> Mapping[str, tuple[str, str]] | Unknown:
+        """Pod UID -> (namespace, name), as far as kube-state-metrics told."""
+
+        def read() -> Mapping[str, tuple[str, str]]:
+            rows = [labels for labels, _ in self._query(promql.names_query(node))]
+            return {row["uid"]: (row["namespace"], row["pod"]) for row in rows if "uid" in row}
+
+        return self._answer(read)
+
+    def last_below(self, node: str, level: Level, window_seconds: float) -> float | Unknown | None:
+        """When the node was last below a level, within the window; None: all the while at it or above."""
+
+        def read() -> float | None:
+            found = self._query(promql.below_query(node, level, window_seconds, self._speed))
+            return found[0][1] if found else None
+
+        return self._answer(read)
+
     def now(self) -> float | Unknown:
         """Prometheus' own time."""
 
         def read() -> float:
-            return float(self._client.custom_query(promql.NOW)[1])
+            return float(self._client.custom_query(promql.NOW, self._moment)[1])
 
         return self._answer(read)
 
@@ -131,7 +151,7 @@ class PrometheusMetrics:
     # --- asking -----------------------------------------------------------------------------------------
 
     def _query(self, query: str) -> list[Sample]:
-        return list(finite(self._client.custom_query(query)))
+        return list(finite(self._client.custom_query(query, self._moment)))
 
     def _answer(self, read: Callable[[], _Facts]) -> _Facts | Unknown:
         """What was read, or Unknown with the reason."""

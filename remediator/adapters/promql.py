@@ -20,6 +20,8 @@ RECORDED = (
     "node:memory_threshold:ratio",
 )
 LEVELS = "node:memory_level"
+LEVEL_STEP_SECONDS = 15.0
+"""How finely the beginning of a level is looked for."""
 _SCRAPED_POD = "namespace_pod:node_exporter_node:info"
 """Recorded by the rules where node-exporter's series name only the pod that was scraped."""
 NOW = "time()"
@@ -100,9 +102,20 @@ def pod_query(
         "cadvisor": f"{by_cgroup} ({container})",
         "cadvisor_at": f"{by_cgroup} (timestamp({container}))",
         "cadvisor_previous": f"{by_cgroup} ({container} offset {duration(cadvisor_scrape_seconds, speed)})",
-        "info": f"max by (namespace, pod, uid) (kube_pod_info{{node={name}}})",
+        "info": names_query(node),
     }
     return " or ".join(_named(parts))
+
+
+def below_query(node: str, level: int, window_seconds: float, speed: float = 1.0) -> str:
+    """When the node was last below a level; nothing when it was not within the window."""
+    window = f"[{duration(window_seconds, speed)}:{duration(LEVEL_STEP_SECONDS, speed)}]"
+    return f"max(max_over_time(timestamp({LEVELS}{{node={quoted(node)}}} < {level}){window}))"
+
+
+def names_query(node: str) -> str:
+    """Namespace, name and UID of the node's pods, as kube-state-metrics knew them."""
+    return f"max by (namespace, pod, uid) (kube_pod_info{{node={quoted(node)}}})"
 
 
 def _named(parts: Mapping[str, str]) -> list[str]:

@@ -46,11 +46,14 @@ class Composition:
         self.outside.close()
 
 
-def compose(settings: Settings, policy: Policy, *, reads_only: bool = False) -> Composition:
-    """Everything wired, nothing started. `policy` as written; `reads_only`: whatever would write goes nowhere."""
+def compose(settings: Settings, policy: Policy, *, reads_only: bool = False, at: float | None = None) -> Composition:
+    """Everything wired, nothing started. `policy` as written; `reads_only`: whatever would write goes nowhere.
+
+    `at`: Prometheus is asked about that moment instead of now.
+    """
     told_hash = config_hash(policy)
     policy = in_force(policy, settings)
-    outside = connect(settings, policy, reads_only=reads_only)
+    outside = connect(settings, policy, reads_only=reads_only, at=at)
     pool = ThreadPoolExecutor(_OBSERVE_THREADS, thread_name_prefix="observe")
     teller = Teller(
         outside.audit,

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import click
 from kubernetes.config.config_exception import ConfigException
@@ -18,7 +19,7 @@ from remediator.adapters.prometheus import PrometheusMetrics
 from remediator.adapters.records import NodeRemediationRecords
 from remediator.adapters.rights import Rights
 from remediator.config import Settings
-from remediator.core.model import Mode
+from remediator.core.model import Mode, Unknown
 from remediator.core.policy import Policy
 from remediator.core.state import Notice
 from remediator.reconciler import Ports
@@ -43,8 +44,11 @@ class Outside:
             close()
 
 
-def connect(settings: Settings, policy: Policy, *, reads_only: bool) -> Outside:
-    """Adapters for these settings. A ClickException says what is wrong with the kubeconfig."""
+def connect(settings: Settings, policy: Policy, *, reads_only: bool, at: float | None = None) -> Outside:
+    """Adapters for these settings; Prometheus is asked about `at` (None: now).
+
+    A ClickException says what is wrong with the kubeconfig.
+    """
     try:
         api = KubernetesApi(configuration(settings.kubeconfig))
     except ConfigException as error:
@@ -52,7 +56,7 @@ def connect(settings: Settings, policy: Policy, *, reads_only: bool) -> Outside:
         hint = "" if settings.kubeconfig else "; name a file with --kubeconfig or KUBECONFIG"
         raise click.ClickException(f"{where} cannot be used: {error}{hint}") from error
     readers = _Readers(
-        PrometheusMetrics(settings.prometheus_url, speed=settings.speed),
+        history(settings, at),
         KubernetesCluster(api, speed=settings.speed),
         AlertmanagerSilences(
             settings.alertmanager_urls,
@@ -61,6 +65,20 @@ def connect(settings: Settings, policy: Policy, *, reads_only: bool) -> Outside:
         NodeRemediationRecords(api),
     )
     return _only_reading(readers) if reads_only else _acting(readers, api, settings, policy)
+
+
+def pod_names(kubeconfig: Path | None, node: str) -> Mapping[str, str] | str:
+    """UID -> namespace/name of a node's pods, or why the cluster could not tell."""
+    try:
+        found = KubernetesCluster(KubernetesApi(configuration(kubeconfig))).snapshot(node)
+    except ConfigException as error:
+        return f"the cluster's configuration cannot be used: {error}"
+    return found.why if isinstance(found, Unknown) else {pod.uid: pod.key for pod in found.pods}
+
+
+def history(settings: Settings, at: float | None) -> PrometheusMetrics:
+    """Prometheus, asked about one moment (None: now)."""
+    return PrometheusMetrics(settings.prometheus_url, speed=settings.speed, at=at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Every source that was unknown says so with its reason, because "no data" is the 
 
 from typing import Any
 
+from remediator.config.plain import plain
 from remediator.core.model import ClusterFacts, MemoryFacts, SilenceFacts, Unknown
 from remediator.core.planner import decide
 from remediator.core.policy import Policy
@@ -18,8 +19,30 @@ Json = dict[str, Any]
 
 def explained(question: Question) -> Json:
     """The decision that answers a question, as JSON; nothing else is asked, so it is the same wherever it is made."""
-    decision = decide(question.state, question.signal, question.observation, question.policy, question.now)
-    return explanation(question.observation, decision, question.state, question.policy)
+    seen, policy = question.observation, question.policy
+    decision = decide(question.state, question.signal, seen, policy, question.now)
+    told = explanation(seen, decision, question.state, policy)
+    return {**told, **_sources(seen), **_ground(decision, seen.memory, policy)}
+
+
+def _sources(seen: Observation) -> Json:
+    """What usages and levels say beside the sources that an explanation has anyway."""
+    usages, levels = seen.usages, seen.fleet.levels
+    return {
+        "usages": _unknown(usages) if isinstance(usages, Unknown) else {"pods": len(usages)},
+        "levels": _unknown(levels)
+        if isinstance(levels, Unknown)
+        else {name: each.name for name, each in levels.items()},
+    }
+
+
+def _ground(decision: Decision, memory: MemoryFacts | Unknown, policy: Policy) -> Json:
+    """On what the figures stand: since when the level, what it may do, how the score is weighted."""
+    return {
+        "level_since": decision.next_state.level_since,
+        "step": None if isinstance(memory, Unknown) else plain(policy.ladder[memory.level]),
+        "weights": plain(policy.weights),
+    }
 
 
 def explanation(observation: Observation, decision: Decision, state: NodeState, policy: Policy) -> Json:
@@ -160,6 +183,7 @@ def _ranked(row: RankedPod) -> Json:
         "chosen": row.reason is Reason.CHOSEN,
         "eligible": row.eligible,
         "kubelet_rank": row.kubelet_rank,
+        "overshoot_bytes": None if row.usage_bytes is None else row.usage_bytes - row.request_bytes,
         "notes": list(row.notes),
         **reasoned(row.reason, row.detail),
     }

@@ -167,3 +167,21 @@ def test_a_silent_alertmanager_makes_silences_unknown(server):
     found = AlertmanagerSilences([server.url], timeout_seconds=1).read("n1", "NodeMemoryPressure", Level.RED)
     assert isinstance(found, Unknown)
     assert found.reason is Reason.SILENCES_UNKNOWN
+
+
+def test_every_question_can_be_put_to_a_moment_that_is_over(server) -> None:
+    """`time` goes with each of them, so that figures, samples' ages and the clock are those of then."""
+    server.vector(NODE)
+    then = PrometheusMetrics(server.url, at=900.5)
+    then.memory("n1"), then.usages("n1"), then.levels(), then.now(), then.pod_names("n1")
+    assert then.last_below("n1", Level.RED, 3600) == 3
+    assert len(server.asked) == 6
+    assert all("time=900.500" in path for path in server.asked)
+    server.vector([])
+    assert then.last_below("n1", Level.RED, 3600) is None
+
+
+def test_names_of_pods_come_from_kube_state_metrics(server) -> None:
+    """By UID; a row without one says nothing."""
+    server.vector([({"namespace": "shop", "pod": "web-1", "uid": "u"}, 1), ({"namespace": "shop", "pod": "x"}, 1)])
+    assert PrometheusMetrics(server.url).pod_names("n1") == {"u": ("shop", "web-1")}

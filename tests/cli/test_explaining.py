@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import requests
 from click.testing import CliRunner, Result
 
-from remediator.cli import cli
+from remediator.cli import cli, direct, explaining
 from remediator.config.situation import situation_text
 from tests.reconciler.world import World
 
@@ -97,3 +99,73 @@ def test_a_file_that_cannot_be_written_is_told(small: Path, tmp_path: Path) -> N
     """By the flag's name."""
     result = run("--situation", str(small), "--save", str(tmp_path / "no" / "x.yaml"))
     assert result.exit_code == 1 and "--save" in result.output
+
+
+def sample(at: float, available: int, **pods: int) -> dict[str, Any]:
+    """One moment as the exporter's /history has it."""
+    node = {"memory_total_bytes": 16 * 2**30, "memory_available_bytes": available * 2**30}
+    return {"at": at, "node": node, "pods": {uid: size * 2**30 for uid, size in pods.items()}}
+
+
+@pytest.fixture
+def exporter(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What an exporter kept."""
+    samples: list[dict[str, Any]] = []
+
+    def get(url: str, timeout: float) -> requests.Response:
+        answer = requests.Response()
+        answer.status_code = 200 if url == "http://node:9101/history" else 404
+        answer._content = json.dumps({"samples": samples}).encode()
+        return answer
+
+    monkeypatch.setattr(direct.requests, "get", get)
+    return samples
+
+
+def test_direct_shows_the_exporters_minutes_and_decides_nothing(
+    exporter: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Node by the minute, pods by name and growth, and why nothing is decided."""
+    exporter += [sample(600, 9, a=2, b=1), sample(630, 8, a=3, b=1), sample(690, 4, a=7)]
+    monkeypatch.setattr(explaining, "pod_names", lambda kubeconfig, node: {"a": "batch/spark-a"})
+    page = run("n1", "--direct", "http://node:9101").output
+    assert "00:11:30" in page and "75.0 %" in page and "00:10:30" in page and "00:10:00" not in page
+    row = next(line for line in page.splitlines() if line.startswith("batch/spark-a"))
+    assert row.split()[-2:] == ["+5.0", "GiB"]
+    assert "gone" in page and "Nothing is decided" in page
+    named = told("n1", "--direct", "http://node:9101/")
+    assert named["names"] == {"a": "batch/spark-a"} and len(named["samples"]) == 3
+
+
+def test_direct_without_an_exporter_says_where_it_would_be(exporter: list[dict[str, Any]]) -> None:
+    """A wrong URL and an empty history are told apart."""
+    wrong = run("n1", "--direct", "http://node:1")
+    assert wrong.exit_code == 1 and "http://NODE:9101" in wrong.output
+    assert "has kept nothing yet" in run("--direct", "http://node:9101").output
+
+
+def test_flags_that_contradict_one_another_are_wrong_use(small: Path) -> None:
+    """A file is of its own moment."""
+    result = run("--situation", str(small), "--at", "-2h")
+    assert result.exit_code == 2 and "--situation and --at" in result.output
+
+
+def test_at_is_put_to_prometheus_and_to_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """RFC 3339, unix seconds and -2h; the page says what is of then and what of now."""
+    asked: list[float | None] = []
+
+    def compose(settings: Any, policy: Any, *, reads_only: bool, at: float | None) -> Any:
+        asked.append(at)
+        return SimpleNamespace(question=World().replica().question, stop=lambda: None)
+
+    remembered = SimpleNamespace(last_below=lambda *_: None, pod_names=lambda node: {})
+    monkeypatch.setattr(explaining, "compose", compose)
+    monkeypatch.setattr(explaining, "history", lambda settings, at: remembered)
+    monkeypatch.setattr(explaining.time, "time", lambda: 100_000.0)
+    live = ("n1", "--prometheus", "http://p:1", "--alertmanager", "http://a:1")
+    for moment in ("1970-01-02T00:00:00Z", "10000", "-2h"):
+        page = run(*live, "--at", moment).output
+    assert asked == [86_400.0, 10_000.0, 92_800.0]
+    assert "1970-01-02 01:46:40 UTC" in page and "as they are now" in page
+    result = run(*live, "--at", "yesterday")
+    assert result.exit_code == 2 and "--at: 'yesterday' is not a time" in result.output
