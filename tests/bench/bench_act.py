@@ -26,6 +26,7 @@ from typing import Any
 import requests
 from act_stage import REPO, Stage, stage, wait_for
 from act_storms import Storm, blow
+from verdict import conclude
 
 from remediator.drill.processes import free_port
 
@@ -232,13 +233,7 @@ def main() -> int:
     parts: tuple[Callable[[Json, dict[str, float]], None], ...] = (acting, storms, growth)
     for part in parts:
         part(figures, ratios)
-    out = REPO / "build" / "bench" / "act.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps({"figures": figures, "ratios": ratios, "must": MUST}, indent=2) + "\n", encoding="utf-8")
-    for name, most in MUST.items():
-        print(f"{'ok  ' if ratios[name] <= most else 'MISS'} {name}: {ratios[name]:.3f} (at most {most:g})")  # noqa: T201
-    print(f"wrote {out}")  # noqa: T201
-    return 0 if all(ratios[name] <= most for name, most in MUST.items()) else 1
+    return conclude("act", figures, ratios, MUST)
 
 
 if __name__ == "__main__":

@@ -10,23 +10,21 @@ cannot run it (root and a writable memory hierarchy are needed).
 """
 
 import contextlib
-import json
 import subprocess
 import sys
 import time
 
 from exporter_peers import (
-    BUILD,
     REPO,
     Program,
     c_program,
     cadvisor,
     cgroups_exporter,
-    environment,
     ours,
 )
 from exporter_tree import HELD, CannotRun, Tree, tree
 from exporter_values import unequal
+from verdict import BUILD, conclude
 
 ROUNDS, HOT_GROUPS, GROUP, STARTS = 12, 8, 4, 3
 CYCLES, CYCLE_SECONDS, WARM_UP_SECONDS, SETTLE_SECONDS = 6, 15.0, 20.0, 11.0
@@ -67,7 +65,7 @@ def log(text: str) -> None:
 def main() -> int:
     """Measure, write, print."""
     BUILD.mkdir(parents=True, exist_ok=True)
-    figures: Figures = {"environment": environment()}
+    figures: Figures = {}
     missing: dict[str, str] = {}
     try:
         with tree() as found:
@@ -78,7 +76,9 @@ def main() -> int:
     except CannotRun as error:
         log(f"cannot run: {error}")
         return 2
-    return _conclude(figures, ratios, missing)
+    for name, why in missing.items():
+        log(f"not compared with {name}: {why}")
+    return conclude("exporter", figures, ratios, MUST, not_compared=missing)
 
 
 # --- beside other exporters ---------------------------------------------------------------------------------
@@ -203,23 +203,6 @@ def _mean_of_rounds(found: Tree, kind: str) -> float:
     """The best mean of as many rounds as it takes until each file had its turn."""
     rounds = _rounds(found, kind)
     return min(sum(rounds[first : first + GROUP]) / GROUP for first in range(0, len(rounds), GROUP))
-
-
-# --- the result ---------------------------------------------------------------------------------------------
-
-
-def _conclude(figures: Figures, ratios: Measured, missing: dict[str, str]) -> int:
-    must = {name: bound for name, bound in MUST.items() if name in ratios}
-    result = {"figures": figures, "ratios": ratios, "must": must, "not_compared": missing}
-    text = json.dumps(result, indent=1)
-    (BUILD / "exporter.json").write_text(text + "\n")
-    sys.stdout.write(text + "\n")
-    for name, why in missing.items():
-        log(f"not compared with {name}: {why}")
-    for name, bound in must.items():
-        verdict = "holds" if ratios[name] <= bound else "MISSED"
-        log(f"{name}: {ratios[name]:.4f}, must be at most {bound:.4f}: {verdict}")
-    return int(any(ratios[name] > bound for name, bound in must.items()))
 
 
 if __name__ == "__main__":

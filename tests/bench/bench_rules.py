@@ -25,6 +25,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import yaml
+from verdict import conclude
 
 from remediator.adapters.promql import pod_query
 from remediator.drill import tools
@@ -278,13 +279,7 @@ def main() -> int:
         "pod_query_30000_pods_to_10ms": many["pod_query_ms_quiet"] / 10,
         "pod_query_30000_to_6000_pods": many["pod_query_ms_quiet"] / few["pod_query_ms_quiet"],
     }
-    out = ROOT / "build" / "bench" / "rules.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps({"figures": figures, "ratios": ratios, "must": MUST}, indent=2) + "\n", encoding="utf-8")
-    for name, ratio in ratios.items():
-        print(f"{'ok  ' if ratio <= MUST[name] else 'MISS'} {name}: {ratio:.3f} (at most {MUST[name]:g})")  # noqa: T201
-    print(f"wrote {out}")  # noqa: T201
-    return 0 if all(ratio <= MUST[name] for name, ratio in ratios.items()) else 1
+    return conclude("rules", figures, ratios, MUST)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ What cannot be had here is said (`CannotRun`), and the rest is measured all the 
 """
 
 import contextlib
-import os
 import shutil
 import socket
 import subprocess
@@ -16,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exporter_tree import CannotRun, Tree
+from verdict import BUILD
 
 REPO = Path(__file__).resolve().parents[2]
-BUILD = REPO / "build" / "bench"
 _CADVISOR_RELEASE = "bullseye"
 """The Debian release that last had a package of it (0.38.7)."""
 _OPTIONAL = "accelerator,cpu_topology,disk,diskIO,memory_numa,tcp,udp,advtcp,percpu,sched,process,hugetlb,network"
@@ -197,8 +196,3 @@ def c_program(name: str, paths: list[str], rounds: int) -> float:
     limit = ["sh", "-c", f'ulimit -n "$(ulimit -H -n)"; exec {binary} {rounds}']
     run = subprocess.run(limit, input="\n".join(paths), capture_output=True, text=True, check=True)
     return min(float(line) for line in run.stdout.split())
-
-
-def environment() -> str:
-    """What was measured on."""
-    return f"{os.cpu_count()} CPUs, Linux {os.uname().release}, Python {sys.version.split()[0]}"
