@@ -6,7 +6,7 @@ nothing is done.
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,7 +34,7 @@ class PeerAnswer:
 class AlertmanagerSilences:
     """Questions to all peers of one Alertmanager.
 
-    `timeout_seconds` is the end of each question, however slowly its answer drips. `keep_for_red_seconds` (0: never;
+    `timeout_seconds` is the end of each question, however slowly its answer drips. `keep_for_red_seconds()` (0: never;
     the policy's `safeguards.silence_cache_for_red_seconds`): so long the last answer still serves at RED when no peer
     can be reached.
     """
@@ -45,7 +45,7 @@ class AlertmanagerSilences:
         *,
         headers: Mapping[str, str] | None = None,
         timeout_seconds: float = _TIMEOUT_SECONDS,
-        keep_for_red_seconds: float = 0.0,
+        keep_for_red_seconds: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._urls = tuple(url.rstrip("/") for url in urls)
         self._session = DeadlineSession(timeout_seconds)
@@ -75,7 +75,7 @@ class AlertmanagerSilences:
     def _remembered(self, level: Level | None) -> SilenceFacts | None:
         with self._lock:
             last = self._last
-        if last is None or level is not Level.RED or time.monotonic() - last[0] > self._keep_seconds:
+        if last is None or level is not Level.RED or time.monotonic() - last[0] > self._keep_seconds():
             return None
         return SilenceFacts(last[1])
 

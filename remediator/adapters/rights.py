@@ -5,7 +5,7 @@ where it is missing the product is not ready, and never deletes a pod instead.
 """
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from remediator.adapters.kubernetes_api import KubernetesApi, KubernetesError
@@ -18,13 +18,17 @@ _EVICTION = "pods/eviction"
 class Rights:
     """Checks a set of RBAC rules against what we are allowed; answers are kept for a minute."""
 
-    def __init__(self, api: KubernetesApi, rules: Iterable[Json], namespace: str) -> None:
-        self._api, self._rules, self._namespace = api, tuple(rules), namespace
+    def __init__(self, api: KubernetesApi, rules: Callable[[], Iterable[Json]], namespace: str) -> None:
+        """`rules` are asked for each time: another policy may need other rights."""
+        self._api, self._rules_now, self._namespace = api, rules, namespace
+        self._rules: tuple[Json, ...] = ()
         self._asked_at, self._missing = float("-inf"), ""
 
     def ready(self) -> str:
         """Empty when all is allowed, else the first right that is missing."""
-        if time.monotonic() - self._asked_at >= _KEEP_SECONDS:
+        rules = tuple(self._rules_now())
+        if rules != self._rules or time.monotonic() - self._asked_at >= _KEEP_SECONDS:
+            self._rules = rules
             try:
                 self._missing = self._not_served() or next(self._denied(), "")
             except KubernetesError as error:

@@ -3,21 +3,21 @@
 The only place that knows all of them. Nothing is decided here.
 """
 
-import hashlib
-import json
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib import metadata
 
+from remediator.cli.generations import Generation, Generations
 from remediator.cli.outside import Outside, connect
 from remediator.config import Settings, scaled
-from remediator.config.plain import plain
+from remediator.config.watched import WatchedPolicy
 from remediator.core.policy import Policy
 from remediator.core.question import Question
 from remediator.dispatcher import Dispatcher
 from remediator.reconciler import Reconciler
+from remediator.reconciler.places import Places
 from remediator.reconciler.resyncing import Resync
 from remediator.reconciler.telling import Teller
 from remediator.web.services import Services
@@ -51,32 +51,45 @@ def compose(settings: Settings, policy: Policy, *, reads_only: bool = False, at:
 
     `at`: Prometheus is asked about that moment instead of now.
     """
-    told_hash = config_hash(policy)
-    policy = in_force(policy, settings)
-    outside = connect(settings, policy, reads_only=reads_only, at=at)
+    watched = WatchedPolicy(policy, settings.config, time.time)
+    outside = connect(settings, lambda: watched.policy, reads_only=reads_only, at=at)
     pool = ThreadPoolExecutor(_OBSERVE_THREADS, thread_name_prefix="observe")
+    places = Places(outside.ports.leases)
+
+    def build(watched: WatchedPolicy) -> Generation:
+        return _generation(settings, watched, outside, pool, places, lambda: dispatcher.stopping)
+
+    generations = Generations(watched, build, outside.events, outside.notifier, settings.namespace)
+    dispatcher = Dispatcher(
+        generations.reconcile,
+        generations.wakes,
+        resync_seconds=policy.timers.resync_seconds / settings.speed,
+        repeat_seconds=_EVALUATION_SECONDS / settings.speed,
+        on_stop=places.release_all,
+    )
+    services = _services(settings, watched, outside, dispatcher, generations)
+    return Composition(dispatcher, services, outside, pool, generations.now.reconciler.question)
+
+
+def _generation(
+    settings: Settings,
+    watched: WatchedPolicy,
+    outside: Outside,
+    pool: ThreadPoolExecutor,
+    places: Places,
+    stopping: Callable[[], bool],
+) -> Generation:
+    policy, ports = in_force(watched.policy, settings), outside.ports
     teller = Teller(
         outside.audit,
         outside.events,
         outside.notifier,
         policy,
         identity=settings.identity,
-        config_hash=told_hash,
+        config_hash=watched.config_hash,
     )
-    reconciler = Reconciler(
-        outside.ports, teller, policy, pool=pool, clock=time.time, stopping=lambda: dispatcher.stopping
-    )
-    ports = outside.ports
-    resync = Resync(ports.metrics, ports.cluster, ports.records, policy.alert_names)
-    dispatcher = Dispatcher(
-        reconciler.reconcile,
-        resync.wakes,
-        resync_seconds=policy.timers.resync_seconds,
-        repeat_seconds=_EVALUATION_SECONDS / settings.speed,
-        on_stop=reconciler.release_all,
-    )
-    services = _services(settings, policy, outside, dispatcher, reconciler)
-    return Composition(dispatcher, services, outside, pool, reconciler.question)
+    reconciler = Reconciler(ports, teller, policy, pool=pool, clock=time.time, places=places, stopping=stopping)
+    return Generation(reconciler, Resync(ports.metrics, ports.cluster, ports.records, policy.alert_names))
 
 
 def in_force(policy: Policy, settings: Settings) -> Policy:
@@ -85,16 +98,17 @@ def in_force(policy: Policy, settings: Settings) -> Policy:
 
 
 def _services(
-    settings: Settings, policy: Policy, outside: Outside, dispatcher: Dispatcher, reconciler: Reconciler
+    settings: Settings, watched: WatchedPolicy, outside: Outside, dispatcher: Dispatcher, generations: Generations
 ) -> Services:
     operators = settings.operator_tokens_file
     return Services(
         dispatcher=dispatcher,
-        alert_names=policy.alert_names,
+        alert_names=lambda: watched.policy.alert_names,
         node_for=outside.ports.cluster.node_for,
         records=outside.ports.records.all,
         levels=outside.ports.metrics.levels,
-        explain=reconciler.explain,
+        explain=generations.explain,
+        config=generations.told,
         clock=time.time,
         webhook_auth=WebhookAuth(_token_file(settings)),
         operator_auth=OperatorAuth(
@@ -116,9 +130,3 @@ def with_own_namespace(policy: Policy, namespace: str) -> Policy:
     if namespace in guards.own_namespaces:
         return policy
     return replace(policy, safeguards=replace(guards, own_namespaces=(*guards.own_namespaces, namespace)))
-
-
-def config_hash(policy: Policy) -> str:
-    """Twelve hex digits that change when anything of the policy does; in every audit line."""
-    text = json.dumps(plain(policy), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]

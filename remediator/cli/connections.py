@@ -14,6 +14,18 @@ _FILE = click.Path(path_type=Path)
 _FLAGS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--config", {"type": _FILE, "help": "Policy file (none: the shipped policy, mode observe)."}),
     ("--prometheus", {"required": True, "help": "URL of Prometheus."}),
+    (
+        "--prometheus-header-file",
+        {"type": _FILE, "help": "`Name: value` lines sent with every question (tenant, token)."},
+    ),
+    (
+        "--scrape-interval",
+        {"default": "5s", "show_default": True, "help": "How often our exporter is scraped, as in `rules`."},
+    ),
+    (
+        "--cadvisor-interval",
+        {"default": "15s", "show_default": True, "help": "How often the kubelet's cAdvisor is scraped."},
+    ),
     ("--alertmanager", {"required": True, "help": "URLs of all Alertmanager peers, comma-separated."}),
     (
         "--kubeconfig",

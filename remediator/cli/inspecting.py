@@ -25,7 +25,8 @@ def status(server: str, output: str) -> None:
     try:
         answer = requests.get(f"{server.rstrip('/')}/api/v1/nodes", timeout=15)
         answer.raise_for_status()
-        nodes = answer.json()["nodes"]
+        told = answer.json()
+        nodes = told["nodes"]
     except (requests.RequestException, ValueError, KeyError) as error:
         raise click.ClickException(
             f"{server} does not answer ({type(error).__name__}); is `remediator serve` running there? "
@@ -34,6 +35,8 @@ def status(server: str, output: str) -> None:
     if output == "json":
         click.echo(json.dumps(nodes, indent=2))
         return
+    for problem in told.get("config", {}).get("problems", ()):
+        click.secho(f"policy refused, the last good one stays in force: {problem}", fg="red", err=True)
     Console().print(_table(nodes) if nodes else "No node is known yet: neither rules nor records name one.")
 
 

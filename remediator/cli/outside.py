@@ -19,6 +19,7 @@ from remediator.adapters.prometheus import PrometheusMetrics
 from remediator.adapters.records import NodeRemediationRecords
 from remediator.adapters.rights import Rights
 from remediator.config import Settings
+from remediator.config.settings import header_lines
 from remediator.core.model import Mode, Unknown
 from remediator.core.policy import Policy
 from remediator.core.state import Notice
@@ -44,8 +45,8 @@ class Outside:
             close()
 
 
-def connect(settings: Settings, policy: Policy, *, reads_only: bool, at: float | None = None) -> Outside:
-    """Adapters for these settings; Prometheus is asked about `at` (None: now).
+def connect(settings: Settings, policy: Callable[[], Policy], *, reads_only: bool, at: float | None = None) -> Outside:
+    """Adapters for these settings; `policy` gives the one in force; Prometheus is asked about `at` (None: now).
 
     A ClickException says what is wrong with the kubeconfig.
     """
@@ -60,7 +61,7 @@ def connect(settings: Settings, policy: Policy, *, reads_only: bool, at: float |
         KubernetesCluster(api, speed=settings.speed),
         AlertmanagerSilences(
             settings.alertmanager_urls,
-            keep_for_red_seconds=policy.safeguards.silence_cache_for_red_seconds,
+            keep_for_red_seconds=lambda: policy().safeguards.silence_cache_for_red_seconds / settings.speed,
         ),
         NodeRemediationRecords(api),
     )
@@ -78,7 +79,14 @@ def pod_names(kubeconfig: Path | None, node: str) -> Mapping[str, str] | str:
 
 def history(settings: Settings, at: float | None) -> PrometheusMetrics:
     """Prometheus, asked about one moment (None: now)."""
-    return PrometheusMetrics(settings.prometheus_url, speed=settings.speed, at=at)
+    return PrometheusMetrics(
+        settings.prometheus_url,
+        speed=settings.speed,
+        headers=header_lines(settings.prometheus_header_file),
+        scrape_seconds=settings.scrape_seconds,
+        cadvisor_scrape_seconds=settings.cadvisor_scrape_seconds,
+        at=at,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +100,8 @@ class _Readers:
         return Ports(self.metrics, self.cluster, self.silences, self.records, kept, hands)
 
 
-def _acting(readers: _Readers, api: KubernetesApi, settings: Settings, policy: Policy) -> Outside:
-    recording, real = RecordingActuator(), KubernetesActuator(api, policy.taint)
+def _acting(readers: _Readers, api: KubernetesApi, settings: Settings, policy: Callable[[], Policy]) -> Outside:
+    recording, real = RecordingActuator(), KubernetesActuator(api, policy().taint)
     hands: dict[Mode, Actuator] = {
         Mode.OFF: recording,
         Mode.OBSERVE: recording,
@@ -103,7 +111,7 @@ def _acting(readers: _Readers, api: KubernetesApi, settings: Settings, policy: P
     lines = audit.JsonLinesAudit(settings.audit_dir, settings.identity)
     told = events.KubernetesEvents(api, settings.namespace, settings.identity)
     people = notifier.LogNotifier()
-    rights = Rights(api, _rules(policy), settings.namespace)
+    rights = Rights(api, lambda: _rules(policy()), settings.namespace)
     return Outside(
         ports=readers.ports(leases.KubernetesLeases(api, settings.namespace, settings.identity), hands),
         audit=lines,

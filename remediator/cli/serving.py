@@ -11,6 +11,7 @@ import gc
 import logging
 import socket
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,7 @@ def serve(log_level: str, **flags: Any) -> None:
     for sentence in dangers(policy):
         log.warning("policy: %s", sentence)
     _must_be_free(settings)
+    _must_hold_the_audit(settings.audit_dir)
     log.info("mode %s, profile %s, speed %g, as %s", policy.mode, policy.profile, settings.speed, settings.identity)
     gc.collect()
     gc.freeze()
@@ -152,6 +154,18 @@ def _must_be_free(settings: Settings) -> None:
             where = f"{settings.listen_host}:{settings.listen_port}"
             hint = "; stop what listens there or choose another --listen" if error.errno == errno.EADDRINUSE else ""
             raise click.ClickException(f"cannot listen on {where}: {error.strerror}{hint}") from error
+
+
+def _must_hold_the_audit(directory: Path) -> None:
+    """Without its audit nothing is ever done: better told at start than in the night."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise click.ClickException(
+            f"--audit-dir {directory} cannot be written: {error.strerror}; name a directory that we may write to"
+        ) from error
 
 
 def _use_few_arenas() -> None:

@@ -4,11 +4,14 @@ Told by `check-config` and at start. A list of small checks, one sentence each; 
 """
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 from remediator.core.model import Level, Mode, Tier
+from remediator.core.ordering import DISPENSABLE_FIRST
 from remediator.core.policy import BusinessRule, LadderStep, Policy
 
 _YELLOW_ENTRY = {"graded": 0.75, "sentinel": 0.85, "score": 0.75}
+_SYSTEM_PRIORITY = 2_000_000_000
 _CATCH_ALL: tuple[str, str, str, str, dict[str, str]] = ("*", "*", "*", "*", {})
 
 
@@ -18,6 +21,9 @@ def dangers(policy: Policy) -> tuple[str, ...]:
 
 
 def _mode(policy: Policy) -> Iterator[str]:
+    acting = {policy.mode, *(rule.mode for rule in policy.mode_rules)} & {Mode.APPROVE, Mode.ENFORCE}
+    if acting and not policy.business and policy.undeclared == "protect":
+        yield f"business is empty: in mode {min(acting)} only Jobs can be evicted, for nobody declared anything else"
     if policy.mode is Mode.ENFORCE and not policy.mode_rules:
         yield "mode: enforce acts on every node; try it on a few first, by modes: with a nodeSelector"
 
@@ -51,6 +57,29 @@ def _ladder(policy: Policy) -> Iterator[str]:
         yield from _rounds(name, step)
 
 
+def _order(policy: Policy) -> Iterator[str]:
+    """A lower level that does more than a higher one; levels that nobody is told of."""
+    steps = sorted(policy.ladder.items())
+    for (low, less), (high, more) in pairwise(steps):
+        names = f"ladder.{low.name.lower()}", f"ladder.{high.name.lower()}"
+        if less.cordon and not more.cordon:
+            yield f"{names[0]} cordons and {names[1]} does not: the worse the node, the less is done"
+        if less.max_pods_per_round > more.max_pods_per_round:
+            yield f"{names[0]} evicts more pods a round than {names[1]}: the worse the node, the less is done"
+    for level in (Level.YELLOW, Level.ORANGE, Level.RED):
+        if not policy.ladder[level].notify:
+            yield f"ladder.{level.name.lower()}.notify is false: nobody is told of {level.name}"
+
+
+def _score(policy: Policy) -> Iterator[str]:
+    if policy.weights.business < 0.2:
+        yield f"weights.business {policy.weights.business:g}: within a tier importance hardly counts any more"
+    importance = [policy.importance[tier] for tier in DISPENSABLE_FIRST]
+    for (low, less), (high, more) in pairwise(zip(DISPENSABLE_FIRST, importance, strict=True)):
+        if less >= more:
+            yield f"importance: {low} ({less:g}) is not below {high} ({more:g}): the score speaks against the tiers"
+
+
 def _rounds(name: str, step: LadderStep) -> Iterator[str]:
     if step.evict_tiers and not (step.max_pods_per_round and step.max_rounds):
         yield f"{name} names evict_tiers but max_pods_per_round or max_rounds is 0: nothing will be evicted"
@@ -67,6 +96,9 @@ def _target(policy: Policy) -> Iterator[str]:
 
 
 def _caps(policy: Policy) -> Iterator[str]:
+    for name in ("nodes_acting", "evictions_per_hour", "evictions_per_namespace_per_hour"):
+        if getattr(policy.caps, name) == 0:
+            yield f"caps.{name} 0: nothing will ever be done; mode observe says so more clearly"
     if policy.caps.evictions_per_hour > 60:
         yield f"caps.evictions_per_hour {policy.caps.evictions_per_hour} hardly limits anything"
     if policy.caps.nodes_cordoned_ratio > 0.34:
@@ -79,6 +111,10 @@ def _safeguards(policy: Policy) -> Iterator[str]:
     guards = policy.safeguards
     if "kube-system" not in guards.protected_namespaces:
         yield "safeguards.protected_namespaces leaves out kube-system"
+    if guards.priority_ceiling is not None and guards.priority_ceiling >= guards.system_priority:
+        yield f"safeguards.priority_ceiling {guards.priority_ceiling} is not below system priorities: it holds nobody"
+    if guards.system_priority > _SYSTEM_PRIORITY:
+        yield f"safeguards.system_priority above {_SYSTEM_PRIORITY}: system-critical pods may be evicted"
     if guards.force_delete:
         yield "safeguards.force_delete kills pods that outlive their grace period; data may be lost"
     if guards.min_ready_replicas == 0:
@@ -106,6 +142,8 @@ _CHECKS: tuple[Callable[[Policy], Iterator[str]], ...] = (
     _undeclared,
     _business,
     _ladder,
+    _order,
+    _score,
     _target,
     _caps,
     _safeguards,

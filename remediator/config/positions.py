@@ -37,10 +37,9 @@ def dotted(path: Path) -> str:
     return text
 
 
-def positions(text: str) -> Positions:
-    """Positions of a YAML text that is known to parse."""
+def positions(root: yaml.Node | None) -> Positions:
+    """Positions of a composed YAML document; no alias in it may stand in what it refers to."""
     found = Positions()
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
     if root is not None:
         for path, line, repeated in _walk(root, ()):
             if repeated:
@@ -49,6 +48,23 @@ def positions(text: str) -> Positions:
             else:
                 found.lines[path] = line
     return found
+
+
+def expanded_values(node: yaml.Node | None) -> int:
+    """How many values a document has with every alias written out; RecursionError when one contains itself."""
+    sizes: dict[int, int] = {}
+
+    def size(node: yaml.Node) -> int:
+        if id(node) not in sizes:
+            sizes[id(node)] = 0
+            children = node.value if isinstance(node, yaml.SequenceNode | yaml.MappingNode) else ()
+            parts = [part for child in children for part in (child if isinstance(child, tuple) else (child,))]
+            sizes[id(node)] = 1 + sum(size(part) for part in parts)
+        elif sizes[id(node)] == 0:
+            raise RecursionError("an alias refers to what it stands in")
+        return sizes[id(node)]
+
+    return 0 if node is None else size(node)
 
 
 def _walk(node: yaml.Node, path: Path) -> Iterator[tuple[Path, int, bool]]:

@@ -12,9 +12,11 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from remediator.config.positions import Path, Positions, dotted, positions
+from remediator.config.positions import Path, Positions, dotted, expanded_values, positions
 from remediator.config.problems import ConfigError, Problem
 
+MOST_CHARACTERS, MOST_VALUES = 16 * 2**20, 2_000_000
+"""Beyond these a file is a mistake or an attack; a saved situation of a large cluster stays far below."""
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -29,9 +31,13 @@ def read_text(path: str | FilePath) -> str:
 
 def parse_yaml(text: str, source: str) -> tuple[object, Positions]:
     """The document and where everything stands in it; ConfigError for bad YAML and keys that stand twice."""
+    if len(text) > MOST_CHARACTERS:
+        raise ConfigError(source, [Problem("", f"is larger than {MOST_CHARACTERS} characters: is it the right file?")])
     try:
-        document = yaml.safe_load(text)
-        where = positions(text)
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        if expanded_values(root) > MOST_VALUES:
+            raise ConfigError(source, [Problem("", f"its aliases make more than {MOST_VALUES} values: write less")])
+        document, where = yaml.safe_load(text), positions(root)
     except yaml.YAMLError as error:
         raise ConfigError(source, [_syntax_problem(error)]) from error
     except RecursionError as error:

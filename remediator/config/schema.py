@@ -9,7 +9,18 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from remediator.config.koordinator import KoordinatorSection
-from remediator.config.sections import Count, Duration, Labels, ModeName, Ratio, Section, Size, Text
+from remediator.config.sections import (
+    Count,
+    Duration,
+    LabelKey,
+    Labels,
+    LabelValue,
+    ModeName,
+    Ratio,
+    Section,
+    Size,
+    Text,
+)
 from remediator.core.model import Level, Tier
 from remediator.core.policy import (
     BusinessRule,
@@ -159,8 +170,8 @@ class TimersSection(Section):
 class TaintSection(Section):
     """The taint set beside the cordon."""
 
-    key: Text = _TAINT.key
-    value: StrictStr = _TAINT.value
+    key: LabelKey = _TAINT.key
+    value: LabelValue = _TAINT.value
     effect: Literal["NoSchedule", "PreferNoSchedule"] = "NoSchedule"
 
     @model_validator(mode="after")
@@ -187,7 +198,7 @@ class PolicyFile(Section):
     timers: TimersSection = TimersSection()
     taint: TaintSection = TaintSection()
     release: Literal["ask", "auto"] = "ask"
-    serving_label: Text = _POLICY.serving_label
+    serving_label: LabelKey = _POLICY.serving_label
     alerts: Annotated[tuple[Text, ...], Field(min_length=1)] = _POLICY.alert_names
     cluster: StrictStr = ""
     koordinator: KoordinatorSection = KoordinatorSection()

@@ -1,8 +1,9 @@
 """What all sections of the policy file share: closed and frozen models, and the types of their values."""
 
+import re
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, StrictStr, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, StrictStr, WithJsonSchema
 
 from remediator.config.quantities import duration_seconds, size_bytes
 from remediator.core.model import Mode
@@ -22,7 +23,33 @@ ModeName = Annotated[Mode, BeforeValidator(lambda given: "off" if given is False
 Ratio = Annotated[float, Field(ge=0, le=1, strict=True)]
 Count = Annotated[StrictInt, Field(ge=0)]
 Text = Annotated[StrictStr, Field(min_length=1)]
-Labels = Annotated[dict[Text, StrictStr], Field()]
+_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+def _label_key(given: str) -> str:
+    """A qualified name: an optional DNS subdomain, a slash, and a name (Kubernetes' syntax of label keys)."""
+    prefix, slash, name = given.rpartition("/")
+    if slash and not (len(prefix) <= 253 and _SUBDOMAIN.fullmatch(prefix)):
+        raise ValueError(f"{given!r} is no label name: before the slash stands a DNS name such as example.com")
+    if not _NAME.fullmatch(name):
+        raise ValueError(
+            f"{given!r} is no label name: at most 63 letters, digits, '-', '_' and '.', the ends letters or digits"
+        )
+    return given
+
+
+def _label_value(given: str) -> str:
+    if given and not _NAME.fullmatch(given):
+        raise ValueError(
+            f"{given!r} is no label value: at most 63 letters, digits, '-', '_' and '.', the ends letters or digits"
+        )
+    return given
+
+
+LabelKey = Annotated[StrictStr, AfterValidator(_label_key)]
+LabelValue = Annotated[StrictStr, AfterValidator(_label_value)]
+Labels = Annotated[dict[LabelKey, LabelValue], Field()]
 
 
 class Section(BaseModel):

@@ -14,6 +14,10 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from remediator.config.problems import ConfigError, Problem
+from remediator.config.quantities import duration_seconds
+from remediator.config.reading import read_text
+
+_INTERVALS = {"--scrape-interval": "scrape_seconds", "--cadvisor-interval": "cadvisor_scrape_seconds"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,11 @@ class Settings:
     identity: str = ""
     namespace: str = "remediator"
     insecure: bool = False
+    scrape_seconds: float = 5.0
+    """How often Prometheus scrapes our exporter."""
+    cadvisor_scrape_seconds: float = 15.0
+    prometheus_header_file: Path | None = None
+    """`Name: value` lines that go along with every question: a tenant, a token."""
 
     @classmethod
     def from_flags(cls, *, prometheus: str, alertmanager: str, listen: str, **rest: Any) -> Self:
@@ -45,6 +54,12 @@ class Settings:
         """
         problems: list[Problem] = []
         host, port = _endpoint(listen, problems)
+        for flag, field in (
+            ("--scrape-interval", "scrape_seconds"),
+            ("--cadvisor-interval", "cadvisor_scrape_seconds"),
+        ):
+            if (interval := rest.pop(flag[2:].replace("-", "_"), None)) is not None:
+                rest[field] = _interval(flag, interval, problems)
         found = cls(
             prometheus_url=_url("--prometheus", prometheus, problems),
             alertmanager_urls=tuple(_url("--alertmanager", each, problems) for each in alertmanager.split(",")),
@@ -68,6 +83,7 @@ class Settings:
         if not self.namespace:
             yield Problem("--namespace", "must name the namespace in which the remediator keeps its Leases")
         yield from self._missing_files()
+        yield from self._bad_headers()
         if bool(self.tls_cert_file) != bool(self.tls_key_file):
             yield Problem("--tls-cert-file", "and --tls-key-file go together: give both or neither")
         if not (self.loopback or self.insecure or self.webhook_token_file):
@@ -77,9 +93,19 @@ class Settings:
                 "--webhook-token-file: give one, listen on 127.0.0.1, or say --insecure",
             )
 
+    def _bad_headers(self) -> Iterator[Problem]:
+        try:
+            header_lines(self.prometheus_header_file)
+        except ConfigError as refused:
+            yield from (
+                Problem(_flag("prometheus_header_file"), problem.located(refused.source))
+                for problem in refused.problems
+            )
+
     def _missing_files(self) -> Iterator[Problem]:
         for name in (
             "config",
+            "prometheus_header_file",
             "kubeconfig",
             "webhook_token_file",
             "operator_tokens_file",
@@ -89,6 +115,32 @@ class Settings:
             path = getattr(self, name)
             if path is not None and not (path.is_file() and os.access(path, os.R_OK)):
                 yield Problem(_flag(name), f"{path} is not a file that can be read")
+
+
+def _interval(flag: str, given: str, problems: list[Problem]) -> float:
+    """`30s` -> 30.0."""
+    try:
+        seconds = duration_seconds(float(given) if given.replace(".", "", 1).isdigit() else given)
+    except ValueError as error:
+        problems.append(Problem(flag, str(error)))
+        return 1.0
+    if seconds <= 0:
+        problems.append(Problem(flag, "must be above 0"))
+    return seconds
+
+
+def header_lines(path: Path | None) -> dict[str, str]:
+    """Headers of a file of `Name: value` lines; ConfigError names the line that is none, never its content."""
+    if path is None:
+        return {}
+    headers: dict[str, str] = {}
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        name, colon, value = line.partition(":")
+        if line.strip() and not line.startswith("#"):
+            if not colon or not name.strip() or not value.strip() or " " in name.strip():
+                raise ConfigError(str(path), [Problem("", "is no header: write `Name: value`", number)])
+            headers[name.strip()] = value.strip()
+    return headers
 
 
 def is_loopback(host: str) -> bool:

@@ -1,10 +1,13 @@
 """JSON API for people and scripts: nodes, explain, release."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from flask import Blueprint, Response, jsonify
 
 from remediator.core.model import Isolation, Signal, SignalKind
+from remediator.core.reason import Reason
 from remediator.dispatcher import QueueFullError
 from remediator.web.access import operator_or_refusal
 from remediator.web.overview import node_rows
@@ -20,13 +23,14 @@ def blueprint(services: Services) -> Blueprint:
 
     @pages.get("/nodes")
     def nodes() -> Response:
-        return jsonify(nodes=node_rows(services))
+        return jsonify(nodes=node_rows(services), config=services.config())
 
     @pages.get("/nodes/<name>")
     def node(name: str) -> Answer:
         if not NODE_NAME.fullmatch(name):
             return _no_name(name)
-        return jsonify(services.explain(name)), 200
+        told = services.explain(name)
+        return jsonify(told), 404 if _nobody_knows(told) else 200
 
     @pages.post("/nodes/<name>/release")
     def release(name: str) -> Answer:
@@ -48,6 +52,12 @@ def _release(services: Services, name: str, operator: str) -> Answer:
     except QueueFullError as full:
         return jsonify(error=f"{full}; try again"), 503
     return jsonify(node=name, operator=operator, isolation=record.state.isolation, accepted=True), 202
+
+
+def _nobody_knows(told: Mapping[str, Any]) -> bool:
+    """Neither the cluster nor the rules have heard of the node."""
+    cluster, memory = told.get("cluster", {}), told.get("memory", {})
+    return cluster.get("reason") == Reason.NODE_UNKNOWN and "unknown" in memory
 
 
 def _no_name(name: str) -> Answer:

@@ -18,7 +18,8 @@ class Services:
     """Everything a request may need."""
 
     dispatcher: Dispatcher
-    alert_names: tuple[str, ...]
+    alert_names: Callable[[], tuple[str, ...]]
+    """Those of the policy in force."""
     node_for: Callable[[Mapping[str, str]], str | Rejection]
     records: Callable[[], Sequence[Record]]
     levels: Callable[[], Mapping[str, Level] | Unknown]
@@ -32,3 +33,5 @@ class Services:
     stuck_after_seconds: float = 120.0
     """A worker that has work and has not moved for that long means the process is to be restarted."""
     version: str = ""
+    config: Callable[[], Mapping[str, Any]] = lambda: {"valid": True, "problems": []}
+    """The state of the policy file: `valid`, `problems`, `hash`, `file`, `in_force_since`."""

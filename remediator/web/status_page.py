@@ -21,7 +21,8 @@ def blueprint(services: Services) -> Blueprint:
         except Exception as error:
             # The page must still come up when the cluster does not answer: that is when people look at it.
             problem = f"The cluster's records cannot be read: {type(error).__name__}"
-        return render_template("status.html", rows=rows, problem=problem, version=services.version)
+        config = services.config()
+        return render_template("status.html", rows=rows, problem=problem, version=services.version, config=config)
 
     pages.add_app_template_filter(mebibytes, "mebibytes")
     return pages

@@ -47,7 +47,7 @@ def blueprint(services: Services) -> Blueprint:
             response.headers["WWW-Authenticate"] = 'Bearer realm="remediator"'
             return response, code
         try:
-            parsed = parse_webhook(_json(_body()), services.alert_names)
+            parsed = parse_webhook(_json(_body()), services.alert_names())
         except RequestEntityTooLarge:
             return _answered("too_large", 413, error=TOO_LARGE)
         except MalformedWebhook as malformed:

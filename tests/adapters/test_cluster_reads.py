@@ -244,10 +244,10 @@ def test_the_listed_rules_are_enough_and_each_is_needed(serve):
     """With exactly RBAC_RULES everything is allowed; without any one of them readiness names what is missing."""
     everywhere = [rule for rule in RULES if not rule.get("namespaced")]
     home = [rule for rule in RULES if rule.get("namespaced")]
-    assert Rights(served_with(serve, everywhere, home), RULES, "remediator").ready() == ""
-    missing = Rights(served_with(serve, everywhere[1:], home), RULES, "remediator").ready()
+    assert Rights(served_with(serve, everywhere, home), lambda: RULES, "remediator").ready() == ""
+    missing = Rights(served_with(serve, everywhere[1:], home), lambda: RULES, "remediator").ready()
     assert "may not" in missing
-    assert "leases" in Rights(served_with(serve, everywhere), RULES, "remediator").ready()
+    assert "leases" in Rights(served_with(serve, everywhere), lambda: RULES, "remediator").ready()
 
 
 def test_a_least_privileged_account_reads_the_cluster(serve):
@@ -292,14 +292,14 @@ def test_a_least_privileged_account_acts_keeps_and_tells(serve):
 def test_e09_a_server_without_the_eviction_api_is_not_ready(canned):
     """policy/v1 evictions are looked for; where they are missing readiness says so, and asks for no other way."""
     server = canned(lambda asked: {"resources": [{"name": "pods", "kind": "Pod"}]})
-    why = Rights(api_of(server.url), actuator.RBAC_RULES, "remediator").ready()
+    why = Rights(api_of(server.url), lambda: actuator.RBAC_RULES, "remediator").ready()
     assert "pods/eviction" in why
     old = {"name": "pods/eviction", "group": "policy", "version": "v1beta1"}
     server.answer = lambda asked: {"resources": [old]}
-    assert "policy/v1" in Rights(api_of(server.url), actuator.RBAC_RULES, "remediator").ready()
+    assert "policy/v1" in Rights(api_of(server.url), lambda: actuator.RBAC_RULES, "remediator").ready()
 
 
 def test_rights_that_cannot_be_asked_for_are_not_there(canned):
     """A server that fails the review makes us not ready."""
     server = canned(lambda asked: Answer(500))
-    assert "cannot be asked" in Rights(api_of(server.url), cluster.RBAC_RULES, "remediator").ready()
+    assert "cannot be asked" in Rights(api_of(server.url), lambda: cluster.RBAC_RULES, "remediator").ready()

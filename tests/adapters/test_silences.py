@@ -87,7 +87,10 @@ def test_labels_are_quoted_in_filters_and_headers_are_sent(canned):
 def test_the_last_answer_serves_at_red_only_where_the_policy_says_so(canned):
     """Off by default; switched on it serves at RED, and nowhere else."""
     server = canned(real)
-    kept, strict = AlertmanagerSilences([server.url], keep_for_red_seconds=600), AlertmanagerSilences([server.url])
+    kept, strict = (
+        AlertmanagerSilences([server.url], keep_for_red_seconds=lambda: 600),
+        AlertmanagerSilences([server.url]),
+    )
     for silences in (kept, strict):
         silences.read("n1", "a", None)
     server.answer = lambda asked: Answer(503)

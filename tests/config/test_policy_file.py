@@ -217,6 +217,15 @@ def test_a_fragment_of_a_scenario_is_read_by_the_same_schema() -> None:
         ("safeguards: {protected_namespaces: [infra]}", "kube-system"),
         ("caps: {evictions_per_hour: 1000}", "limits"),
         ("timers: {settle_seconds: 1}", "settle_seconds"),
+        ("mode: approve", "business is empty"),
+        ("weights: {business: 0.1, memory: 0.5, restart: 0.2, qos: 0.2}", "weights.business"),
+        ("importance: {low: 90}", "importance: low (90)"),
+        ("ladder: {yellow: {notify: false}}", "nobody is told"),
+        ("ladder: {orange: {cordon: true}, red: {cordon: false}}", "the worse the node"),
+        ("ladder: {orange: {max_pods_per_round: 5}}", "the worse the node"),
+        ("safeguards: {priority_ceiling: 2000000000}", "priority_ceiling"),
+        ("safeguards: {system_priority: 2000000001}", "system-critical"),
+        ("caps: {evictions_per_hour: 0}", "nothing will ever be done"),
     ],
 )
 def test_dangerous_but_legal_settings_are_told(text: str, word: str) -> None:
@@ -256,3 +265,30 @@ def test_a_bare_off_is_the_mode_off() -> None:
 def test_an_alias_of_itself_is_refused() -> None:
     """A document without an end is told as a problem."""
     assert "alias" in problems("alerts: &a [*a]")[0][2]
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("modes: [{nodeSelector: {'bad key!': x}, mode: enforce}]", "modes[0].nodeSelector"),
+        ("modes: [{nodeSelector: {pool: 'no spaces'}, mode: enforce}]", "modes[0].nodeSelector.pool"),
+        ("business: [{labels: {'Upper.Domain/app': x}, tier: low}]", "business[0].labels"),
+        ("taint: {key: 'a/b/c'}", "taint.key"),
+        ("taint: {value: '-x'}", "taint.value"),
+        (f"serving_label: {'x' * 64}", "serving_label"),
+    ],
+)
+def test_names_that_kubernetes_would_refuse_are_refused_here(text: str, path: str) -> None:
+    """A label that no node can have would never match, and an act that names it would fail at 3 a.m."""
+    with pytest.raises(ConfigError) as refused:
+        parse_policy(text)
+    assert refused.value.problems[0].path.startswith(path)
+    assert "no label" in refused.value.problems[0].message
+
+
+def test_aliases_that_blow_up_are_refused() -> None:
+    """Nine lines that would be a billion values."""
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    with pytest.raises(ConfigError, match="aliases"):
+        parse_policy("\n".join(lines))

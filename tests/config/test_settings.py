@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from remediator.config import ConfigError, Settings
+from remediator.config.settings import header_lines
 
 GOOD: dict[str, Any] = {
     "prometheus": "http://127.0.0.1:9090/",
@@ -19,6 +20,11 @@ def refused(**flags: Any) -> str:
     with pytest.raises(ConfigError) as error:
         Settings.from_flags(**{**GOOD, **flags})
     return str(error.value)
+
+
+def accepted(**flags: Any) -> Settings:
+    """The settings of flags."""
+    return Settings.from_flags(**{**GOOD, **flags})
 
 
 def test_good_flags_give_settings() -> None:
@@ -67,3 +73,23 @@ def test_an_open_address_needs_a_token_or_a_plain_word(tmp_path: Path) -> None:
 def test_loopback_needs_no_token(listen: str) -> None:
     """Only this machine can reach it."""
     assert Settings.from_flags(**GOOD | {"listen": listen}).loopback
+
+
+def test_scrape_intervals_are_read_as_rules_reads_them() -> None:
+    """One notation for both: the queries' windows follow them."""
+    found = accepted(scrape_interval="30s", cadvisor_interval="1m")
+    assert (found.scrape_seconds, found.cadvisor_scrape_seconds) == (30.0, 60.0)
+    with pytest.raises(ConfigError, match="--scrape-interval"):
+        accepted(scrape_interval="often")
+
+
+def test_headers_for_prometheus_come_from_a_file(tmp_path: Path) -> None:
+    """Tenant and token; a line that is no header is named by its number and not by its content."""
+    file = tmp_path / "headers"
+    file.write_text("# of the lab\nX-Scope-OrgID: lab\nAuthorization: Bearer abc: def\n")
+    assert header_lines(file) == {"X-Scope-OrgID": "lab", "Authorization": "Bearer abc: def"}
+    file.write_text("X-Scope-OrgID: lab\nverysecrettoken\n")
+    with pytest.raises(ConfigError) as refused:
+        accepted(prometheus_header_file=file)
+    assert ":2:" in str(refused.value)
+    assert "verysecrettoken" not in str(refused.value)

@@ -67,13 +67,14 @@ class Web:
     webhook_auth: WebhookAuth = field(default_factory=lambda: WebhookAuth(None))
     operator_auth: OperatorAuth = field(default_factory=lambda: OperatorAuth(None, local_operator="local"))
     ready_checks: Mapping[str, Check] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=lambda: {"valid": True, "problems": []})
     resync_asked: list[None] = field(default_factory=list)
 
     def client(self) -> FlaskClient:
         """A test client over these services."""
         services = Services(
             dispatcher=self.dispatcher,
-            alert_names=Policy().alert_names,
+            alert_names=lambda: Policy().alert_names,
             node_for=self.node_for,
             records=lambda: self.records,
             levels=lambda: self.levels,
@@ -82,5 +83,6 @@ class Web:
             webhook_auth=self.webhook_auth,
             operator_auth=self.operator_auth,
             ready_checks=self.ready_checks,
+            config=lambda: self.config,
         )
         return create_app(services).test_client()

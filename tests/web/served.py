@@ -36,7 +36,7 @@ def composition(directory: Path) -> Composition:
     dispatcher = Dispatcher(reconciler.reconcile, tuple, on_stop=(directory / "stopped").touch)
     services = Services(
         dispatcher=dispatcher,
-        alert_names=Policy().alert_names,
+        alert_names=lambda: Policy().alert_names,
         node_for=lambda labels: labels["node"],
         records=lambda: list(world.records.values()),
         levels=lambda: {"n1": world.level},

@@ -173,3 +173,22 @@ def test_an_outside_that_is_away_is_503_with_its_words() -> None:
     answer = web.client().get("/api/v1/nodes")
     assert answer.status_code == 503
     assert "cannot be answered now" in answer.get_json()["error"]
+
+
+def test_a_node_that_nobody_knows_is_not_found() -> None:
+    """Neither the cluster nor the rules have heard of it; what is known is told all the same."""
+    unknown = {"cluster": {"unknown": "no such node", "reason": "node_unknown"}, "memory": {"unknown": "blind"}}
+    web = Web(explain=lambda node: unknown)
+    answer = web.client().get("/api/v1/nodes/nope")
+    assert (answer.status_code, answer.get_json()) == (404, unknown)
+
+
+def test_a_refused_policy_is_told_on_the_page_and_by_the_api() -> None:
+    """Whoever looks at the nodes sees that they are decided by the last good policy, and why."""
+    problem = "policy.yaml:1: mode: <b>enforse</b> is not one of"
+    web = Web()
+    web.config = {"valid": False, "problems": [problem], "hash": "c0ffee", "file": "policy.yaml"}
+    client = web.client()
+    assert client.get("/api/v1/nodes").get_json()["config"]["problems"] == [problem]
+    page = client.get("/").text
+    assert "c0ffee" in page and "&lt;b&gt;enforse" in page
