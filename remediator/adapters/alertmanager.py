@@ -68,6 +68,7 @@ class AlertmanagerSilences:
             unknown = Unknown(_SOURCE, "no peer answers: " + "; ".join(failures), Reason.SILENCES_UNKNOWN)
             return self._remembered(level) or unknown
         found = merged(answers, node, alertname, level)
+        metrics.SILENCES_ACTIVE.set(len(found.silences))
         with self._lock:
             self._last = time.monotonic(), found.silences
         return found

@@ -6,6 +6,7 @@ A partial answer (warnings) is no answer, non-finite values are dropped, and wha
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import requests
@@ -26,6 +27,7 @@ __all__ = ["PrometheusMetrics", "pod_query"]
 Sample = tuple[Mapping[str, str], float]
 _SOURCE = "prometheus"
 _DEADLINE_SECONDS = 8.0
+_TREND_POINTS = 60
 _LEVELS = {"yellow": Level.YELLOW, "orange": Level.ORANGE, "red": Level.RED}
 _Facts = TypeVar("_Facts")
 
@@ -94,6 +96,21 @@ class PrometheusMetrics:
             for labels, value in self._query(promql.LEVELS):
                 found[labels["node"]] = max(Level(int(value)), found.get(labels["node"], Level.GREEN))
             return found
+
+        return self._answer(read)
+
+    def used_ratios(self, seconds: float) -> Mapping[str, Sequence[tuple[float, float]]] | Unknown:
+        """Node -> (unix seconds, used ratio) over the last so many seconds, about sixty points, oldest first.
+
+        For people's eyes only, so our own clock is good enough; nothing is decided by it.
+        """
+
+        def read() -> Mapping[str, Sequence[tuple[float, float]]]:
+            end = datetime.now(UTC)
+            step = f"{max(1, round(seconds / _TREND_POINTS))}s"
+            begin = end - timedelta(seconds=seconds)
+            found = self._client.custom_query_range(promql.USED, begin, end, step)
+            return {row["metric"]["node"]: _points(row["values"]) for row in found if row["metric"].get("node")}
 
         return self._answer(read)
 
@@ -179,6 +196,10 @@ class PrometheusMetrics:
 def _unknown(why: str, reason: Reason = Reason.DATA_UNKNOWN, *, up: bool = False) -> Unknown:
     metrics.SOURCE_UP.labels(_SOURCE).set(int(up))
     return Unknown(_SOURCE, why, reason)
+
+
+def _points(values: Iterable[tuple[float, str]]) -> list[tuple[float, float]]:
+    return [(float(at), float(value)) for at, value in values if math.isfinite(float(value))]
 
 
 def finite(result: Iterable[Mapping[str, Any]]) -> Iterable[Sample]:

@@ -20,6 +20,7 @@ RECORDED = (
     "node:memory_threshold:ratio",
 )
 LEVELS = "node:memory_level"
+USED = "max by (node) (node:memory_used:ratio)"
 LEVEL_STEP_SECONDS = 15.0
 """How finely the beginning of a level is looked for."""
 _SCRAPED_POD = "namespace_pod:node_exporter_node:info"

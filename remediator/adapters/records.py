@@ -5,7 +5,7 @@ as `RecordConflictError`: the fence before every act.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -22,9 +22,11 @@ log = logging.getLogger(__name__)
 Json = dict[str, Any]
 GROUP, VERSION, PLURAL, KIND = "remediator.io", "v1alpha1", "noderemediations", "NodeRemediation"
 RBAC_RULES: tuple[Json, ...] = (
-    {"apiGroups": [GROUP], "resources": [PLURAL], "verbs": ["get", "list", "create"]},
+    {"apiGroups": [GROUP], "resources": [PLURAL], "verbs": ["get", "list", "create", "patch"]},
     {"apiGroups": [GROUP], "resources": [f"{PLURAL}/status"], "verbs": ["update"]},
 )
+KUBECTL = "kubectl, see the API server's audit log"
+"""Who said it when nobody's name stands beside the word."""
 _MIB = 1024**2
 
 
@@ -84,8 +86,24 @@ class NodeRemediationRecords:
                 raise RecordConflictError(f"{record.node}: {error}") from error
             raise
 
-    def _created(self, node: str) -> Json:
-        body = {"apiVersion": f"{GROUP}/{VERSION}", "kind": KIND, "metadata": {"name": node}, "spec": {}}
+    def say(self, node: str, words: Mapping[str, Any], operator: str) -> None:
+        """Write an operator's words into `spec`, whatever version it has; a record that is missing is made.
+
+        None takes a word back. Raises KubernetesError, RecordConflictError (somebody made the record just now).
+        """
+        spec = spec_of(words, operator)
+        try:
+            call = self._api.custom.patch_cluster_custom_object
+            self._api.write(
+                call, GROUP, VERSION, PLURAL, node, {"spec": spec}, _content_type="application/merge-patch+json"
+            )
+        except RefusedError as error:
+            if error.status != 404 or error.details.get("name") != node:
+                raise
+            self._created(node, {name: word for name, word in spec.items() if word is not None})
+
+    def _created(self, node: str, spec: Mapping[str, Any] | None = None) -> Json:
+        body = {"apiVersion": f"{GROUP}/{VERSION}", "kind": KIND, "metadata": {"name": node}, "spec": dict(spec or {})}
         try:
             call = self._api.custom.create_cluster_custom_object
             return self._api.write(call, GROUP, VERSION, PLURAL, body)
@@ -132,10 +150,31 @@ def _spec(spec: Json) -> OperatorSpec:
     return OperatorSpec(
         mode=Mode(mode) if mode else None,
         paused=bool(spec.get("paused")),
+        paused_by=_speaker(spec, "paused", "true"),
         approved_plan=spec.get("approvedPlan") or "",
-        approved_by=spec.get("approvedBy") or "kubectl, see the API server's audit log",
+        approved_by=_speaker(spec, "approved", spec.get("approvedPlan") or ""),
+        rejected_plan=spec.get("rejectedPlan") or "",
+        rejected_by=_speaker(spec, "rejected", spec.get("rejectedPlan") or ""),
         release=spec.get("release") or "",
     )
+
+
+def _speaker(spec: Json, verb: str, of: str) -> str:
+    """`approvedBy: ann (1f2e3d4c5b)` names ann for that plan alone: a later word by kubectl is not hers."""
+    name, found, rest = str(spec.get(f"{verb}By") or "").rpartition(" (")
+    return name if found and rest == f"{of})" else KUBECTL
+
+
+def spec_of(words: Mapping[str, Any], operator: str) -> Json:
+    """The operator's words as a merge patch of `spec`; who said it stands beside each answer."""
+    spec = dict(words)
+    if plan := words.get("approvedPlan"):
+        spec["approvedBy"] = f"{operator} ({plan})"
+    if plan := words.get("rejectedPlan"):
+        spec["rejectedBy"] = f"{operator} ({plan})"
+    if "paused" in words:
+        spec["pausedBy"] = f"{operator} (true)" if words["paused"] else None
+    return spec
 
 
 def status_of(state: NodeState) -> Json:

@@ -20,10 +20,12 @@ from remediator.reconciler import Reconciler
 from remediator.reconciler.places import Places
 from remediator.reconciler.resyncing import Resync
 from remediator.reconciler.telling import Teller
+from remediator.web.remembering import Remembered
 from remediator.web.services import Services
 from remediator.web.tokens import OperatorAuth, TokenFile, WebhookAuth
 
 _OBSERVE_THREADS = 16
+_HOUR_SECONDS = 3600.0
 _EVALUATION_SECONDS = 5.0
 """How often the rules are evaluated, at speed 1."""
 
@@ -89,7 +91,7 @@ def _generation(
         config_hash=watched.config_hash,
     )
     reconciler = Reconciler(ports, teller, policy, pool=pool, clock=time.time, places=places, stopping=stopping)
-    return Generation(reconciler, Resync(ports.metrics, ports.cluster, ports.records, policy.alert_names))
+    return Generation(reconciler, Resync(ports.metrics, ports.cluster, ports.records, policy.alert_names), teller)
 
 
 def in_force(policy: Policy, settings: Settings) -> Policy:
@@ -110,6 +112,10 @@ def _services(
         explain=generations.explain,
         config=generations.told,
         clock=time.time,
+        used_ratios=Remembered(lambda: outside.ports.metrics.used_ratios(_HOUR_SECONDS / settings.speed), seconds=10),
+        silences=Remembered(lambda: outside.ports.silences.read("", "", None), seconds=5),
+        say=outside.ports.records.say,
+        audit=lambda node, operator, word: generations.now.teller.said(node, operator, word, time.time()),
         webhook_auth=WebhookAuth(_token_file(settings)),
         operator_auth=OperatorAuth(
             TokenFile(operators) if operators else None,

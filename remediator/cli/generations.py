@@ -16,6 +16,7 @@ from remediator.core.state import Notice
 from remediator.reconciler import Reconciler
 from remediator.reconciler.ports import Events, Notifier
 from remediator.reconciler.resyncing import Resync, Wake
+from remediator.reconciler.telling import Teller
 
 log = logging.getLogger(__name__)
 Json = dict[str, object]
@@ -27,6 +28,7 @@ class Generation:
 
     reconciler: Reconciler
     resync: Resync
+    teller: Teller
 
 
 class Generations:

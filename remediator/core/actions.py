@@ -84,6 +84,8 @@ class Plan:
     actions: tuple[Action, ...]
     substitutes: bool = True
     """Whether the next best may stand in for a refused pod; a plan that a human approved runs as approved."""
+    approved_by: str = ""
+    """Who approved it; empty while it waits, and when it ran without being asked."""
 
 
 class ActionStatus(StrEnum):

@@ -19,7 +19,18 @@ from remediator.core.turn import Turn
 KEPT = 100
 OTHERS_TOO = 1.25
 """Beyond this multiple of what the evicted pods held, memory of others ended meanwhile."""
-LASTING = ("early:", "approve:", "plan:", "outcome:", "escalated:", "stood-down:", "forgotten:", "stuck:", "hands-off:")
+LASTING = (
+    "early:",
+    "approve:",
+    "rejected:",
+    "plan:",
+    "outcome:",
+    "escalated:",
+    "stood-down:",
+    "forgotten:",
+    "stuck:",
+    "hands-off:",
+)
 SEVERITY = {Level.YELLOW: "info", Level.ORANGE: "warning", Level.RED: "critical"}
 WORTH_TELLING = frozenset(
     {
@@ -71,6 +82,7 @@ def _all(before: NodeState, turn: Turn, reasons: tuple[Reasoned, ...]) -> Iterat
     yield from _level(s)
     yield from _early(s)
     yield from _plan(turn)
+    yield from _rejected(s)
     yield from _outcome(turn)
     yield from _held(s, reasons)
     yield from _fleet(s, reasons)
@@ -135,7 +147,8 @@ def _plan(turn: Turn) -> Iterator[Notice]:
     if waiting is not None:
         steps = "\n".join(_step(action, turn) for action in waiting.actions)
         patch = f'{{"spec":{{"approvedPlan":"{waiting.id}"}}}}'
-        how = f"to approve: kubectl patch nrem {s.node} --type merge -p '{patch}'"
+        kubectl = f"kubectl patch nrem {s.node} --type merge -p '{patch}'"
+        how = f"to approve: remediator approve {waiting.id}, the status page, or {kubectl}"
         title = f"Plan {waiting.id} for node {s.node} waits for approval: {_water(s.memory)}"
         yield Notice(f"approve:{waiting.id}", "warning", title, f"{steps}\n{how}")
     if plan is not None and any(not action.undo for action in plan.actions):
@@ -146,6 +159,15 @@ def _plan(turn: Turn) -> Iterator[Notice]:
         steps = "\n".join(describe_action(action) for action in plan.actions)
         title = f"{'Would give back' if s.observing else 'Giving back'} on node {s.node}"
         yield Notice(f"plan:{plan.id}", "info", title, steps)
+
+
+def _rejected(s: Situation) -> Iterator[Notice]:
+    for each in s.state.rejected:
+        until = duration(each.until - s.now)
+        text = f"the same pods are not proposed again for {until}, unless the level rises; other plans are"
+        title = f"Plan {each.plan_id} for node {s.node} was rejected by {each.by}"
+        if each.until > s.now:
+            yield Notice(f"rejected:{each.plan_id}", "info", title, text)
 
 
 def _outcome(turn: Turn) -> Iterator[Notice]:

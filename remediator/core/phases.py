@@ -14,6 +14,7 @@ from remediator.core.lifecycle import Event, phase_after
 from remediator.core.model import Isolation, Level, Mode, Phase, SignalKind, Verdict
 from remediator.core.plans import intersection, left_of
 from remediator.core.reason import Reason
+from remediator.core.rejections import is_rejected, remember, said
 from remediator.core.results import finish, recovered_progress, with_eviction
 from remediator.core.situation import Situation
 from remediator.core.state import ActionKind, NodeState, Outcome, Plan, Reasoned
@@ -53,6 +54,9 @@ def waiting_for_human(s: Situation) -> Turn:
     """ESCALATED: until the node is well, a human approves, or nobody answers."""
     if s.at_ease:
         return ended(s, Reasoned(Reason.RECOVERED, "GREEN again"))
+    if s.state.plan is not None and is_rejected(s, s.state.plan):
+        refused = s.with_state(remember(s, s.state.plan))
+        return ended(refused, said(refused.state.rejected[-1]))
     if s.state.plan is not None and is_approved(s, s.state.plan):
         return _approved(s, s.state.plan)
     until = s.state.escalated_until
@@ -75,16 +79,28 @@ def awaiting_approval(s: Situation) -> Turn:
     plan = s.state.plan
     if plan is None or s.mode is Mode.OBSERVE or s.mode is Mode.OFF or _mode_now_enforces(s):
         return watching(_withdrawn(s))
+    if is_rejected(s, plan):
+        return _rejected(s, plan)
     if data_unknown(s) is not None:
         return _still_waiting(s)
     if is_approved(s, plan) and s.now < plan.expires_at:
         return _approved(s, plan)
+    return _unanswered(s, plan)
+
+
+def _unanswered(s: Situation, plan: Plan) -> Turn:
     if s.now >= plan.expires_at:
         w = _withdrawn(s)
         return held_back(w, draft(w), Reasoned(Reason.PLAN_EXPIRED, f"nobody approved plan {plan.id}"))
     if s.at_ease or (s.target_bytes <= 0 and s.strategy_bytes == 0):
         return watching(_withdrawn(s))
     return propose(s) if s.level > plan.level else _still_waiting(s)
+
+
+def _rejected(s: Situation, plan: Plan) -> Turn:
+    """Dropped; what else there is to do is proposed by a later pass."""
+    w = _withdrawn(s.with_state(remember(s, plan)))
+    return held_back(w, draft(w), said(w.state.rejected[-1]))
 
 
 def _mode_now_enforces(s: Situation) -> bool:
@@ -107,7 +123,7 @@ def _still_waiting(s: Situation) -> Turn:
 def _approved(s: Situation, plan: Plan) -> Turn:
     """Looked at and planned again: only what is in both plans runs."""
     d = draft(s)
-    both = intersection(plan, d.actions)
+    both = replace(intersection(plan, d.actions), approved_by=_approver(s, plan))
     if both.actions:
         opened = s if s.state.episode_id else _episode_of(s, plan)
         return begun(opened, d, both)
@@ -116,6 +132,11 @@ def _approved(s: Situation, plan: Plan) -> Turn:
         return ended(s, gone)
     w = _withdrawn(s)
     return held_back(w, draft(w), gone)
+
+
+def _approver(s: Situation, plan: Plan) -> str:
+    by_spec = s.observation.spec.approved_plan == plan.id
+    return s.observation.spec.approved_by if by_spec else s.signal.operator
 
 
 def _episode_of(s: Situation, plan: Plan) -> Situation:

@@ -76,6 +76,7 @@ class Reason(StrEnum):
     NO_CANDIDATE = "no_candidate"
     AWAITING_APPROVAL = "awaiting_approval"
     PLAN_EXPIRED = "plan_expired"
+    PLAN_REJECTED = "plan_rejected"
     RESOLVED = "resolved"
     CALM = "calm"
     ACTING = "acting"
@@ -172,6 +173,7 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.NO_CANDIDATE: "nobody may be evicted",
     Reason.AWAITING_APPROVAL: "a plan waits for a human",
     Reason.PLAN_EXPIRED: "a plan expired without an answer",
+    Reason.PLAN_REJECTED: "a human rejected the plan",
     Reason.RESOLVED: "the alert is resolved",
     Reason.ACTING: "the plan is performed",
     Reason.CALM: "the node is calm",

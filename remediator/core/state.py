@@ -118,13 +118,30 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class RejectedPlan:
+    """A plan that a human said no to (core/rejections.py)."""
+
+    plan_id: str
+    level: Level
+    subject: tuple[str, ...]
+    """UIDs of its pods, or keys of its steps where it had none."""
+    by: str
+    at: float
+    until: float
+    """So long the same is not proposed again."""
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorSpec:
     """`NodeRemediation.spec`: the operator's words."""
 
     mode: Mode | None = None
     paused: bool = False
+    paused_by: str = ""
     approved_plan: str = ""
     approved_by: str = ""
+    rejected_plan: str = ""
+    rejected_by: str = ""
     release: str = ""
     """Episode id whose isolation may be lifted."""
 
@@ -167,6 +184,8 @@ class NodeState:
     drained: tuple[DrainRecord, ...] = ()
     scaled: tuple[ScaleRecord, ...] = ()
     refused: tuple[Refusal, ...] = ()
+    rejected: tuple[RejectedPlan, ...] = ()
+    """Plans that a human said no to, the latest last."""
     round_started_at: float | None = None
     """When the plan of the round in hand was made."""
     acted_at: float | None = None

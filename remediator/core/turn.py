@@ -12,6 +12,7 @@ from remediator.core.lifecycle import Event, phase_after
 from remediator.core.model import Level, Mode, Phase, Verdict
 from remediator.core.plans import episode_id, make_plan
 from remediator.core.reason import Reason
+from remediator.core.rejections import against
 from remediator.core.situation import Situation
 from remediator.core.state import ActionKind, Outcome, Plan, Reasoned
 
@@ -98,7 +99,9 @@ def begun(s: Situation, d: Draft, plan: Plan | None = None) -> Turn:
 
 
 def asked(s: Situation, d: Draft) -> Turn:
-    """The plan is stored and waits; nothing is performed."""
+    """The plan is stored and waits; nothing is performed. What a human rejected a moment ago is not asked again."""
+    if s.state.phase is not Phase.ESCALATED and (no := against(s, d.actions)) is not None:
+        return _not_again(s, d, *no)
     s = with_episode(s) if s.state.phase is Phase.ESCALATED else s
     episode = s.state.episode_id or episode_id(s.node, s.now)
     expiry = s.policy.timers.plan_expiry_seconds
@@ -106,6 +109,12 @@ def asked(s: Situation, d: Draft) -> Turn:
     state = replace(s.state, phase=phase_after(s.state.phase, Event.HOLD), plan=plan, results=())
     until = Reasoned(Reason.AWAITING_APPROVAL, f"plan {plan.id}, {len(plan.actions)} steps")
     return Turn(s.with_state(state), Verdict.HOLD, d, reasons=(until,), due_at=plan.expires_at)
+
+
+def _not_again(s: Situation, d: Draft, why: Reasoned, until: float) -> Turn:
+    if s.state.phase is Phase.AWAITING_APPROVAL:
+        s = s.with_state(replace(s.state, phase=phase_after(s.state.phase, Event.WITHDRAW), plan=None))
+    return held_back(s, d, why, due_at=until)
 
 
 def ended(s: Situation, *reasons: Reasoned, outcome: Outcome | None = None) -> Turn:

@@ -84,6 +84,7 @@ def plan_as_json(plan: Plan) -> Json:
         "created_at": plan.created_at,
         "expires_at": plan.expires_at,
         "target_bytes": plan.target_bytes,
+        "approved_by": plan.approved_by or None,
         "actions": [action_as_json(action) for action in plan.actions],
     }
 

@@ -24,6 +24,10 @@ from remediator.core.state import Action, ActionResult, NodeState, Notice, Opera
 __all__ = ["AuditUnavailableError", "RecordConflictError"]
 
 
+Trend = Sequence[tuple[float, float]]
+"""(unix seconds, ratio), oldest first."""
+
+
 class Metrics(Protocol):
     """What Prometheus says (adapters/prometheus.py)."""
 
@@ -35,6 +39,9 @@ class Metrics(Protocol):
 
     def levels(self) -> Mapping[str, Level] | Unknown:
         """Level of every node that the rules know."""
+
+    def used_ratios(self, seconds: float) -> Mapping[str, Trend] | Unknown:
+        """Node -> its used memory over the last so many seconds, about sixty points."""
 
     def levels_at(self, node: str, times: Sequence[float]) -> Mapping[float, Level] | Unknown:
         """The node's highest level in the minute before each of these moments, where it is known."""
@@ -107,6 +114,9 @@ class Records(Protocol):
 
     def all(self) -> Sequence[Record]:
         """Every node's record."""
+
+    def say(self, node: str, words: Mapping[str, Any], operator: str) -> None:
+        """Write an operator's words (fields of `spec`, None takes one back) in the operator's name."""
 
 
 class Leases(Protocol):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from remediator.core.model import Isolation, Phase, Signal, SignalKind, Unknown
 from remediator.core.state import NodeState
-from remediator.reconciler.ports import Cluster, Metrics, Records
+from remediator.reconciler.ports import Cluster, Metrics, Record, Records
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class Resync:
         now = self._metrics.now()
         for record in self._records.all():
             if _unfinished(record.state):
-                yield _timer(record.node, 0.0 if isinstance(now, Unknown) else _wait(record.state, now))
+                yield _timer(record.node, 0.0 if isinstance(now, Unknown) else _wait(record, now))
 
     def _isolated(self) -> Sequence[str]:
         isolated = self._cluster.isolated_by_us()
@@ -83,8 +83,17 @@ def _unfinished(state: NodeState) -> bool:
     return busy or state.due_at is not None or bool(state.drained or state.scaled)
 
 
-def _wait(state: NodeState, now: float) -> float:
-    """Seconds until a quiet phase is due; a busy one is looked at now."""
+def _answered(record: Record) -> bool:
+    """An operator spoke of the plan that waits, by kubectl or through another replica."""
+    plan, spec = record.state.plan, record.spec
+    return plan is not None and plan.id in (spec.approved_plan, spec.rejected_plan)
+
+
+def _wait(record: Record, now: float) -> float:
+    """Seconds until a quiet phase is due; a busy one, and one that an operator answered, is looked at now."""
+    state = record.state
+    if _answered(record):
+        return 0.0
     quiet = state.phase in (Phase.COOLING_DOWN, Phase.STOOD_DOWN, Phase.AWAITING_APPROVAL)
     waits = quiet and state.isolation is Isolation.NONE and state.due_at is not None
     return max(0.0, state.due_at - now) if waits and state.due_at is not None else 0.0

@@ -122,6 +122,11 @@ class Teller:
         counters.INTENTS_LOST.inc()
         log.error("%s: nothing is done, for the audit cannot be written: %s", decision.node, error)
 
+    def said(self, node: str, operator: str, word: Mapping[str, Any], at: float) -> None:
+        """An operator's word, as it was accepted."""
+        self._write("operator", {"node": node, "operator": operator, **word}, at)
+        log.info("%s: %s says %s", node, operator, dict(word))
+
     def _event(self, result: ActionResult) -> None:
         action, done = result.action, result.status is ActionStatus.DONE
         message = f"{action.kind} on {action.node}: {result.status} ({result.reason}). {action.why}"
@@ -185,6 +190,7 @@ def _act(plan: Plan, action: Action, mode: Mode) -> Json:
         "node": action.node,
         "mode": str(mode),
         "plan_id": plan.id,
+        "approved_by": plan.approved_by or None,
         "episode_id": action.episode_id,
         "action": action_as_json(action),
     }

@@ -1,26 +1,40 @@
-"""Nodes at a glance: records and levels as rows, for the JSON API and the page alike."""
+"""Nodes and silences at a glance: records, levels and water marks as rows, for the JSON API and the page alike."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from remediator.core.model import Level, Unknown
-from remediator.core.state import NodeState
+from remediator.core.model import Level, Matcher, Silence, Unknown
+from remediator.core.state import NodeState, OperatorSpec
+from remediator.reconciler.ports import Trend
 from remediator.web.services import Services
 
+Json = dict[str, Any]
+_OPERATORS = {(True, False): "=", (False, False): "!=", (True, True): "=~", (False, True): "!~"}
 
-def node_rows(services: Services) -> list[dict[str, Any]]:
-    """One row per node that has a record or a level, worst first.
 
-    Level None when the rules do not know it.
+def node_rows(services: Services) -> list[Json]:
+    """One row per node that has a record or a level, worst first: by level, then by water mark.
+
+    Level None when the rules do not know it, `used_ratio` None when Prometheus does not.
     """
-    levels = services.levels()
+    levels, trends = services.levels(), services.used_ratios()
     known = {} if isinstance(levels, Unknown) else levels
-    states = {record.node: record.state for record in services.records()}
+    marks = {} if isinstance(trends, Unknown) else trends
+    records = {record.node: (record.state, record.spec) for record in services.records()}
+    blank = (NodeState(), OperatorSpec())
     now = services.clock()
-    rows = [_row(node, known.get(node), states.get(node, NodeState()), now) for node in {*known, *states}]
-    return sorted(rows, key=lambda row: (-(row["level_number"] or 0), row["node"]))
+    rows = [
+        {**_row(node, known.get(node), *records.get(node, blank), now), **_water(marks.get(node, ()))}
+        for node in {*known, *records}
+    ]
+    return sorted(rows, key=lambda row: (-(row["level_number"] or 0), -(row["used_ratio"] or 0.0), row["node"]))
 
 
-def _row(node: str, level: Level | None, state: NodeState, now: float) -> dict[str, Any]:
+def _water(trend: Trend) -> Json:
+    return {"used_ratio": trend[-1][1] if trend else None}
+
+
+def _row(node: str, level: Level | None, state: NodeState, spec: OperatorSpec, now: float) -> Json:
     cooldown = max(0.0, (state.cooldown_until or 0.0) - now)
     return {
         "node": node,
@@ -30,6 +44,8 @@ def _row(node: str, level: Level | None, state: NodeState, now: float) -> dict[s
         "isolation": str(state.isolation),
         "isolation_observed": state.isolation_observed,
         "mode": str(state.mode) if state.mode else None,
+        "paused": spec.paused,
+        "paused_by": spec.paused_by if spec.paused else None,
         "episode_id": state.episode_id or None,
         "evicted": sum(1 for eviction in state.evictions if not eviction.observed_only),
         "drained": sum(1 for drained in state.drained if not drained.observed_only),
@@ -50,3 +66,45 @@ def _row(node: str, level: Level | None, state: NodeState, now: float) -> dict[s
             for outcome in reversed(state.outcomes)
         ],
     }
+
+
+def silence_rows(services: Services) -> Json:
+    """`active`: silences in force with their matchers as amtool writes them; `unknown`: why nobody could tell."""
+    found = services.silences()
+    if isinstance(found, Unknown):
+        return {"active": [], "unknown": found.why}
+    return {"active": [_silence(silence) for silence in found.silences], "unknown": None}
+
+
+def _silence(silence: Silence) -> Json:
+    return {
+        "id": silence.id,
+        "created_by": silence.created_by,
+        "comment": silence.comment,
+        "ends_at": silence.ends_at,
+        "matchers": [_matcher(matcher) for matcher in silence.matchers],
+    }
+
+
+def _matcher(matcher: Matcher) -> str:
+    return f'{matcher.name}{_OPERATORS[matcher.is_equal, matcher.is_regex]}"{matcher.value}"'
+
+
+def sparkline(trend: Trend, *, width: int = 120, height: int = 24) -> str:
+    """Points of an SVG polyline: the last hour from left to right, 0..100 % of memory from bottom to top."""
+    if len(trend) < 2:
+        return ""
+    first, last = trend[0][0], trend[-1][0]
+    return " ".join(_point(at, ratio, first, last - first, (width, height)) for at, ratio in trend)
+
+
+def _point(at: float, ratio: float, first: float, seconds: float, size: Sequence[int]) -> str:
+    x = (at - first) / (seconds or 1.0) * size[0]
+    y = (1 - min(1.0, max(0.0, ratio))) * size[1]
+    return f"{x:.1f},{y:.1f}"
+
+
+def trends_of(services: Services) -> Mapping[str, Trend]:
+    """Node -> its last hour; empty when Prometheus does not tell."""
+    found = services.used_ratios()
+    return {} if isinstance(found, Unknown) else found

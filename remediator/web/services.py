@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from remediator.core.model import Level, Rejection, Unknown
+from remediator.core.model import Level, Rejection, SilenceFacts, Unknown
 from remediator.dispatcher import Dispatcher
-from remediator.reconciler.ports import Record
+from remediator.reconciler.ports import Record, Trend
 from remediator.web.tokens import OperatorAuth, WebhookAuth
 
 Check = Callable[[], str]
@@ -27,6 +27,14 @@ class Services:
     """A node's decision in dry form, as JSON."""
     clock: Callable[[], float]
     """Unix seconds."""
+    used_ratios: Callable[[], Mapping[str, Trend] | Unknown]
+    """Node -> used memory over the last hour."""
+    silences: Callable[[], SilenceFacts | Unknown]
+    """The active ones, whatever they hold."""
+    say: Callable[[str, Mapping[str, Any], str], None]
+    """(node, fields of the record's spec, operator): writes an operator's words into the node's record."""
+    audit: Callable[[str, str, Mapping[str, Any]], None]
+    """(node, operator, what he said): keeps it."""
     webhook_auth: WebhookAuth = field(default_factory=lambda: WebhookAuth(None))
     operator_auth: OperatorAuth = field(default_factory=lambda: OperatorAuth(None, local_operator=None))
     ready_checks: Mapping[str, Check] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from remediator.adapters.events import KubernetesEvents
 from remediator.adapters.kubernetes_api import TransientError
 from remediator.adapters.leases import KubernetesLeases, micro_time
 from remediator.adapters.notifier import LogNotifier, WebhookNotifier
-from remediator.adapters.records import NodeRemediationRecords, status_of
+from remediator.adapters.records import KUBECTL, NodeRemediationRecords, status_of
 from remediator.adapters.state_json import from_json, to_json
 from remediator.core.fences import AuditUnavailableError, RecordConflictError
 from remediator.core.model import Isolation, Level, Mode, Phase
@@ -96,7 +96,7 @@ def test_the_operator_s_words_are_read_and_never_written(cluster, records):
     """spec is the operator's: saving a state leaves it alone."""
     records.save(records.load("n1"), NodeState())
     body = cluster.store.get("NodeRemediation", None, "n1")
-    spec = {"mode": "approve", "paused": True, "approvedPlan": "p1", "approvedBy": "alice", "release": "e1"}
+    spec = {"mode": "approve", "paused": True, "approvedPlan": "p1", "approvedBy": "alice (p1)", "release": "e1"}
     cluster.store.update("NodeRemediation", {**body, "spec": spec})
     record = records.load("n1")
     assert (record.spec.mode, record.spec.paused, record.spec.approved_plan) == (Mode.APPROVE, True, "p1")
@@ -362,3 +362,25 @@ def test_a_webhook_that_is_down_delays_nobody(canned, caplog):
     notifier.close()
     assert "not taken" in caplog.text
     LogNotifier().close()
+
+
+def test_an_operator_s_word_is_written_with_his_name(cluster, records):
+    """Through the API a plan is approved by name; the same field set by kubectl afterwards is not his."""
+    records.save(records.load("n1"), NodeState(rounds=3))
+    records.say("n1", {"approvedPlan": "p1"}, "ann")
+    records.say("n1", {"paused": True, "mode": "observe"}, "bob")
+    record = records.load("n1")
+    assert (record.spec.approved_plan, record.spec.approved_by, record.spec.paused_by) == ("p1", "ann", "bob")
+    assert (record.state.rounds, record.spec.mode) == (3, Mode.OBSERVE)
+    cluster.patch("/apis/remediator.io/v1alpha1/noderemediations/n1", {"spec": {"approvedPlan": "p2", "mode": None}})
+    after = records.load("n1").spec
+    assert (after.approved_plan, after.approved_by, after.mode) == ("p2", KUBECTL, None)
+    records.say("n1", {"rejectedPlan": "p2", "paused": False}, "ann")
+    assert (records.load("n1").spec.rejected_by, records.load("n1").spec.paused) == ("ann", False)
+
+
+def test_a_word_on_a_node_without_record_makes_one(records):
+    """Pausing a node that never had an episode is remembered."""
+    records.say("n9", {"paused": True}, "ann")
+    record = records.load("n9")
+    assert (record.spec.paused, record.spec.paused_by, record.state) == (True, "ann", NodeState())

@@ -5,6 +5,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from prometheus_client import REGISTRY
 
 from remediator.adapters.alertmanager import AlertmanagerSilences
 from remediator.adapters.prometheus import PrometheusMetrics
@@ -159,6 +160,7 @@ def test_active_silences_of_all_peers_count_together(server):
     peers = AlertmanagerSilences(["http://127.0.0.1:9", server.url], timeout_seconds=1)
     facts = peers.read("n1", "NodeMemoryPressure", Level.RED)
     assert [silence.id for silence in facts.silences] == ["s1"]
+    assert REGISTRY.get_sample_value("remediator_silences_active") == 1
 
 
 def test_a_silent_alertmanager_makes_silences_unknown(server):
@@ -179,6 +181,16 @@ def test_every_question_can_be_put_to_a_moment_that_is_over(server) -> None:
     assert all("time=900.500" in path for path in server.asked)
     server.vector([])
     assert then.last_below("n1", Level.RED, 3600) is None
+
+
+def test_the_last_hour_of_every_node_is_one_question(server, metrics):
+    """Sixty points a node at most, what is no number left out."""
+    values = [[900, "0.5"], [960, "NaN"], [1020, "0.75"]]
+    rows = [{"metric": {"node": "n1"}, "values": values}, {"metric": {}, "values": values}]
+    server.body = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": rows}}).encode()
+    assert metrics.used_ratios(3600) == {"n1": [(900, 0.5), (1020, 0.75)]}
+    (asked,) = server.asked
+    assert "step=60s" in asked
 
 
 def test_names_of_pods_come_from_kube_state_metrics(server) -> None:

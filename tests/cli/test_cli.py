@@ -1,6 +1,7 @@
 """The command line: lazy commands, exit codes, and errors that say what to do."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -198,6 +199,7 @@ ROW = {
     "node": "n1",
     "level": "RED",
     "phase": "ACTING",
+    "used_ratio": 0.93,
     "mode": "enforce",
     "isolation": "CORDONED_BY_US",
     "evicted": 3,
@@ -207,25 +209,102 @@ ROW = {
 }
 
 
+ACTION = {
+    "kind": "evict",
+    "namespace": "batch",
+    "pod": "spark-executor-1",
+    "workload": None,
+    "tier": "offline",
+    "expected_bytes": 9 * 2**30,
+    "score": 94.3,
+}
+PLAN = {
+    "id": "0123456789",
+    "node": "n1",
+    "level": "RED",
+    "status": "waiting",
+    "answered_by": None,
+    "expires_in_seconds": 500,
+    "actions": [ACTION],
+}
+SILENCE = {"id": "s", "created_by": "ann", "comment": "upgrade", "ends_at": "12:00", "matchers": ['ns="payments"']}
+SILENCES = {"active": [SILENCE], "unknown": None}
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, **told: Any) -> None:
+    """A server that answers GETs by their last word."""
+
+    def request(method: str, url: str, **options: Any) -> Answer:
+        name = url.rsplit("/", 1)[1]
+        return Answer(200, {"config": {"problems": ["mode: typo"]}, name: told[name]})
+
+    monkeypatch.setattr(requests, "request", request)
+
+
+def speak(monkeypatch: pytest.MonkeyPatch, answer: Answer) -> list[tuple[str, Any]]:
+    """A server that answers every POST the same; (URL, headers) of what came."""
+    sent: list[tuple[str, Any]] = []
+
+    def request(method: str, url: str, **options: Any) -> Answer:
+        assert method == "POST"
+        sent.append((url, options["headers"]))
+        return answer
+
+    monkeypatch.setattr(requests, "request", request)
+    return sent
+
+
 def test_status_shows_the_servers_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table for people, JSON for machines."""
-    monkeypatch.setattr(requests, "get", lambda url, timeout: Answer(200, {"nodes": [ROW]}))
-    table = run("status", COLUMNS="200").output
-    assert all(word in table for word in ("n1", "RED", "CORDONED_BY_US", "22,528Mi", "3 pods evicted"))
-    assert json.loads(run("status", "--output", "json").output) == [ROW]
-    monkeypatch.setattr(requests, "get", lambda url, timeout: Answer(200, {"nodes": []}))
-    assert "No node is known" in run("status").output
+    serve(monkeypatch, nodes=[ROW], plans=[PLAN], silences=SILENCES)
+    assert json.loads(run("status", "--output", "json").output)["nodes"] == [ROW]
+    serve(monkeypatch, nodes=[], plans=[], silences={"active": [], "unknown": "no peer answers"})
+    told = run("status").output
+    assert "policy refused" in told and "mode: typo" in told
+    assert "No node is known" in told and "no peer answers" in told
+
+
+@pytest.mark.parametrize("columns", ["40", "80", "200"])
+def test_status_shows_whole_figures_at_any_width(monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    """Figures, names and what to type next are never cut."""
+    serve(monkeypatch, nodes=[ROW], plans=[PLAN], silences=SILENCES)
+    told = run("status", COLUMNS=columns).output
+    words = ("RED", "CORDONED_BY_US", "22.0Gi", "3 pods evicted", "93 %", "approve 0123456789", "9.0Gi", "payments")
+    assert [word for word in words if word not in told] == []
+
+
+def test_plans_show_who_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them, also those that run; none is told too."""
+    serve(monkeypatch, plans=[{**PLAN, "status": "running", "answered_by": "ann"}])
+    assert "running (ann)" in run("plans").output
+    assert json.loads(run("plans", "--output", "json").output)[0]["answered_by"] == "ann"
+    serve(monkeypatch, plans=[])
+    assert "No plan waits" in run("plans").output
+
+
+WORDS = {
+    ("approve", "0123456789"): "plans/0123456789/approve",
+    ("reject", "0123456789"): "plans/0123456789/reject",
+    ("pause", "n1"): "nodes/n1/pause",
+    ("resume", "n1"): "nodes/n1/resume",
+    ("release", "n1"): "nodes/n1/release",
+    ("approve", "../nodes/n1"): "plans/..%2Fnodes%2Fn1/approve",
+}
+
+
+@pytest.mark.parametrize("command", WORDS)
+def test_an_operators_words_go_to_their_route(monkeypatch: pytest.MonkeyPatch, command: tuple[str, str]) -> None:
+    """Each command is one POST; --output json prints the server's answer."""
+    told = {"plan": "0123456789", "node": "n1", "operator": "ann"}
+    sent = speak(monkeypatch, Answer(202, told))
+    assert json.loads(run(*command, "--server", "http://r:1", "--output", "json").output) == told
+    assert "ann" in run(*command, "--server", "http://r:1").output
+    assert [url for url, _ in sent] == [f"http://r:1/api/v1/{WORDS[command]}"] * 2
 
 
 def test_release_speaks_in_the_operators_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The token goes into the header and nowhere else."""
-    sent: list[Any] = []
-
-    def post(url: str, json: Any, headers: Any, timeout: int) -> Answer:
-        sent.append((url, headers))
-        return Answer(202, {"operator": "ann"})
-
-    monkeypatch.setattr(requests, "post", post)
+    sent = speak(monkeypatch, Answer(202, {"operator": "ann", "node": "n1"}))
     token = tmp_path / "token"
     token.write_text("a1\n")
     result = run("release", "n1", "--server", "http://r:1/", "--operator-token-file", str(token))
@@ -236,10 +315,10 @@ def test_release_speaks_in_the_operators_name(monkeypatch: pytest.MonkeyPatch, t
 
 def test_a_refused_release_says_why_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server's own words, and the flag that is missing."""
-    monkeypatch.setattr(requests, "post", lambda *a, **k: Answer(401, {"error": "a named operator's token is needed"}))
+    speak(monkeypatch, Answer(401, {"error": "a named operator's token is needed"}))
     result = run("release", "n1")
     assert result.exit_code == 1
-    assert "operator's token" in result.output and "--operator-token-file" in result.output
+    assert "operator's token" in result.output and "--token-file" in result.output
 
 
 def test_environment_names_follow_the_flags() -> None:
@@ -267,3 +346,27 @@ def test_rules_that_cannot_be_written_are_told(tmp_path: Path) -> None:
     result = run("rules", "--output-dir", str(tmp_path / "file" / "below"))
     assert result.exit_code == 2
     assert "--output-dir" in result.output
+
+
+@pytest.mark.parametrize("content", ["ann: a1\n", "a 1", "é", ""])
+def test_a_token_file_that_holds_no_token_is_told(content: str, tmp_path: Path) -> None:
+    """The server's own `name: token` file is the usual mistake; nothing is sent."""
+    (tmp_path / "token").write_text(content)
+    result = run("approve", "0123456789", "--token-file", str(tmp_path / "token"))
+    assert result.exit_code == 1
+    assert "--token-file" in result.output
+
+
+def test_the_shell_completes_commands_and_flags() -> None:
+    """`_REMEDIATOR_COMPLETE` gives a script, and that script's questions are answered."""
+    command = [sys.executable, "-c", "import remediator.cli as c; c.cli.main(prog_name='remediator')"]
+
+    def complete(how: str, words: str = "", index: str = "0") -> str:
+        asked = {"_REMEDIATOR_COMPLETE": how, "COMP_WORDS": words, "COMP_CWORD": index}
+        return subprocess.run(
+            command, check=False, env={**os.environ, **asked}, capture_output=True, text=True, cwd=ROOT
+        ).stdout
+
+    assert "_REMEDIATOR_COMPLETE=zsh_complete" in complete("zsh_source")
+    assert complete("bash_complete", "remediator ap", "1").split() == ["plain,approve"]
+    assert "plain,--token-file" in complete("bash_complete", "remediator approve --to", "2").split()

@@ -10,6 +10,7 @@ from remediator.config import load_policy
 from remediator.config.watched import WatchedPolicy
 from remediator.core.model import Level
 from remediator.reconciler.resyncing import Resync
+from remediator.reconciler.telling import Teller
 from tests.reconciler.world import Eyes, Mouth, Shelf, World, alert
 
 
@@ -23,7 +24,8 @@ class Running:
 
         def build(watched: WatchedPolicy) -> Generation:
             resync = Resync(eyes, eyes, Shelf(self.world), watched.policy.alert_names)
-            return Generation(self.world.replica("a", watched.policy), resync)
+            teller = Teller(mouth, mouth, mouth, watched.policy, identity="a", config_hash=watched.config_hash)
+            return Generation(self.world.replica("a", watched.policy), resync, teller)
 
         mouth = Mouth(self.world)
         watched = WatchedPolicy(load_policy(self.file), self.file, lambda: 5.0)

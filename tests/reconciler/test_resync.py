@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from remediator.core.model import Isolation, Level, Phase, SignalKind, Unknown
 from remediator.core.policy import Policy
-from remediator.core.state import NodeState
+from remediator.core.state import NodeState, OperatorSpec, Plan
 from remediator.reconciler.resyncing import Resync, Wake
 from tests.reconciler.world import Eyes, Shelf, StoredRecord, World, alert
 
@@ -70,3 +70,18 @@ def test_silent_sources_do_not_hide_the_others() -> None:
     world.prometheus_gone = True
     record(world, "n2", NodeState(phase=Phase.ACTING))
     assert [wake.signal.node for wake in Resync(eyes, eyes, Shelf(world), ()).wakes()] == ["n2"]
+
+
+def test_an_answered_plan_is_looked_at_at_once() -> None:
+    """`kubectl patch nrem` reaches whichever replica resyncs first; a plan without an answer waits for its expiry."""
+    world = World()
+    world.level = Level.GREEN
+    plan = Plan("p1", "n2", "e1", Level.RED, world.now, world.now + 600, 1, ())
+    waiting = NodeState(phase=Phase.AWAITING_APPROVAL, plan=plan, due_at=plan.expires_at)
+    for node, spec in (
+        ("n2", OperatorSpec()),
+        ("n3", OperatorSpec(approved_plan="p1")),
+        ("n4", OperatorSpec(rejected_plan="p1")),
+    ):
+        world.records[node] = StoredRecord(node, waiting, spec, "1")
+    assert {node: wake.after_seconds for node, wake in wakes(world).items()} == {"n2": 600, "n3": 0, "n4": 0}

@@ -155,6 +155,14 @@ class World:
         """Bytes in use on n1."""
         return self.host_used + sum(size for _, size in self.pods.values())
 
+    def say(self, node: str, words: Mapping[str, Any], operator: str) -> None:
+        """An operator's words into the record's spec."""
+        stored = self.records.get(node, StoredRecord(node, resource_version="0"))
+        fields = {"approvedPlan": "approved_plan", "rejectedPlan": "rejected_plan", "paused": "paused", "mode": "mode"}
+        named = {fields[word]: value for word, value in words.items()}
+        by = {name.split("_")[0] + "_by": operator for name in named if name.endswith("_plan")}
+        self.records[node] = replace(stored, spec=replace(stored.spec, **named, **by))
+
     def replica(self, name: str = "a", policy: Policy = POLICY, **more: Any) -> Reconciler:
         """A process of the product looking at this world."""
         eyes = Eyes(self)

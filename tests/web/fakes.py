@@ -6,11 +6,12 @@ from typing import Any
 
 from flask.testing import FlaskClient
 
-from remediator.core.model import Level, Rejection, Signal, Unknown
+from remediator.core.model import Level, Rejection, Signal, SilenceFacts, Unknown
 from remediator.core.policy import Policy
 from remediator.core.reason import Reason
 from remediator.core.state import NodeState, OperatorSpec
 from remediator.dispatcher import Dispatcher, QueueFullError
+from remediator.reconciler.ports import Trend
 from remediator.web.app import create_app
 from remediator.web.services import Check, Services
 from remediator.web.tokens import OperatorAuth, WebhookAuth
@@ -68,6 +69,11 @@ class Web:
     operator_auth: OperatorAuth = field(default_factory=lambda: OperatorAuth(None, local_operator="local"))
     ready_checks: Mapping[str, Check] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=lambda: {"valid": True, "problems": []})
+    used_ratios: Mapping[str, Trend] | Unknown = field(default_factory=dict)
+    silences: SilenceFacts | Unknown = field(default_factory=SilenceFacts)
+    said: list[tuple[str, dict[str, Any], str]] = field(default_factory=list)
+    """(node, words, operator) that went into records."""
+    audited: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
     resync_asked: list[None] = field(default_factory=list)
 
     def client(self) -> FlaskClient:
@@ -80,6 +86,10 @@ class Web:
             levels=lambda: self.levels,
             explain=self.explain,
             clock=lambda: 1000.0,
+            used_ratios=lambda: self.used_ratios,
+            silences=lambda: self.silences,
+            say=lambda node, words, operator: self.said.append((node, dict(words), operator)),
+            audit=lambda node, operator, word: self.audited.append((node, operator, dict(word))),
             webhook_auth=self.webhook_auth,
             operator_auth=self.operator_auth,
             ready_checks=self.ready_checks,

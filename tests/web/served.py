@@ -13,6 +13,7 @@ from typing import Any, cast
 from remediator.cli.composition import Composition
 from remediator.cli.serving import Server
 from remediator.config import Settings
+from remediator.core.model import SilenceFacts
 from remediator.core.policy import Policy
 from remediator.core.state import Action
 from remediator.dispatcher import Dispatcher
@@ -42,6 +43,10 @@ def composition(directory: Path) -> Composition:
         levels=lambda: {"n1": world.level},
         explain=reconciler.explain,
         clock=time.time,
+        used_ratios=dict,
+        silences=SilenceFacts,
+        say=world.say,
+        audit=lambda node, operator, word: None,
     )
     outside = cast("Any", SimpleNamespace(close=lambda: None))
     return Composition(dispatcher, services, outside, ThreadPoolExecutor(1), reconciler.question)

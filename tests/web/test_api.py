@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from remediator.core.model import Isolation, Level, Phase, SignalKind, Unknown
+from remediator.core.model import Isolation, Level, Matcher, Phase, SignalKind, Silence, SilenceFacts, Unknown
 from remediator.core.state import NodeState, Outcome, OutcomeKind
 from remediator.web.tokens import OperatorAuth, TokenFile
 from tests.web.fakes import FakeRecord, Web
@@ -192,3 +192,20 @@ def test_a_refused_policy_is_told_on_the_page_and_by_the_api() -> None:
     assert client.get("/api/v1/nodes").get_json()["config"]["problems"] == [problem]
     page = client.get("/").text
     assert "c0ffee" in page and "&lt;b&gt;enforse" in page
+
+
+def test_silences_are_listed_as_amtool_writes_them() -> None:
+    """Matchers in Alertmanager's own notation; silences that nobody could read are told, not left out."""
+    matchers = (Matcher("namespace", "pay.*", is_regex=True), Matcher("node", "n1", is_equal=False))
+    web = Web(silences=SilenceFacts((Silence("s1", matchers, "upgrade", "ann", "2026-12-01T13:00:00Z"),)))
+    (row,) = web.client().get("/api/v1/silences").get_json()["silences"]["active"]
+    assert (row["matchers"], row["created_by"]) == (['namespace=~"pay.*"', 'node!="n1"'], "ann")
+    web.silences = Unknown("alertmanager", "no peer answers")
+    assert web.client().get("/api/v1/silences").get_json()["silences"]["unknown"] == "no peer answers"
+
+
+def test_among_nodes_of_a_level_the_fuller_one_is_worse() -> None:
+    """The water mark is the last point of the hour."""
+    web = Web(levels={"a": Level.RED, "b": Level.RED}, used_ratios={"a": [(1, 0.99), (2, 0.91)], "b": [(2, 0.95)]})
+    rows = web.client().get("/api/v1/nodes").get_json()["nodes"]
+    assert [(row["node"], row["used_ratio"]) for row in rows] == [("b", 0.95), ("a", 0.91)]
