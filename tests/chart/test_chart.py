@@ -1,0 +1,310 @@
+"""The chart: what it renders is valid Kubernetes, grants exactly what the adapters need, and starts our programs."""
+
+import functools
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+from kubernetes_validate import utils as schemas
+
+from remediator.cli.outside import needed_rights
+from remediator.cli.serving import serve
+from remediator.config import load_policy
+from remediator.core.policy import Policy
+from remediator.exporter import main as exporter
+from scripts.fill_chart import fill
+from tests.chart.conftest import CHART, HELMS, NAMESPACE, ROOT, VARIANTS, helm, one, rendered, values_file, with_values
+from tests.rules.conftest import find_tool
+
+KUBERNETES = sorted({f"1.{v.split('.')[1]}.0" for v in schemas.all_versions()} - {"1.25.0"})
+OPERATOR_KINDS = {"ServiceMonitor", "PodMonitor", "PrometheusRule", "AlertmanagerConfig"}
+
+
+@pytest.mark.parametrize("program", HELMS)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_lints(program: str, variant: str) -> None:
+    """Helm 3 and 4 find nothing to complain about in any variant."""
+    done = helm(program, "lint", "--strict", str(CHART), "-f", str(values_file(variant)))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_both_helms_render_the_same(variant: str) -> None:
+    """Helm 4 installs what Helm 3 does."""
+    assert rendered(variant, "helm3") == rendered(variant, "helm4")
+
+
+def test_packages(tmp_path: Path) -> None:
+    """The package holds rules, dashboards and CRD, and is small enough for a release's secret (1 MiB)."""
+    assert helm("helm4", "package", str(CHART), "-d", str(tmp_path)).returncode == 0
+    (package,) = tmp_path.glob("remediator-*.tgz")
+    listed = subprocess.run(["tar", "tzf", str(package)], capture_output=True, text=True, check=True).stdout
+    wanted = {"crds/noderemediations.yaml", "files/rules/node-memory.recording.yaml"}
+    assert {name for name in wanted if f"remediator/{name}" in listed} == wanted
+    assert package.stat().st_size < 512 * 1024
+
+
+@pytest.mark.parametrize("version", KUBERNETES)
+def test_valid_kubernetes(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every manifest of every variant is valid, with no unknown field, for Kubernetes 1.26 to the newest known."""
+    monkeypatch.setattr(schemas, "schema_contents", functools.cache(schemas.schema_contents))
+    for manifest in _different():
+        kubernetes_validate.validate(manifest, version, strict=True)
+
+
+@functools.cache
+def _different() -> tuple[Any, ...]:
+    """Each core manifest once; texts in ConfigMaps make no difference to their shape."""
+    found = {}
+    for manifest in (m for variant in VARIANTS for m in rendered(variant)):
+        if manifest["kind"] not in OPERATOR_KINDS:
+            shape = manifest | {"data": {}} if "data" in manifest else manifest
+            found[json.dumps(shape, sort_keys=True)] = shape
+    found["crd"] = yaml.safe_load((CHART / "crds" / "noderemediations.yaml").read_text())
+    return tuple(found.values())
+
+
+def test_crd_is_structural() -> None:
+    """Every level of the CRD's schema has a type, for an API server refuses what is not structural."""
+    crd = yaml.safe_load((CHART / "crds" / "noderemediations.yaml").read_text())
+    for version in crd["spec"]["versions"]:
+        untyped = list(_untyped(version["schema"]["openAPIV3Schema"], "schema"))
+        assert untyped == []
+
+
+def _untyped(schema: dict[str, Any], path: str) -> Iterator[str]:
+    if "type" not in schema and not schema.get("x-kubernetes-int-or-string"):
+        yield path
+    if "properties" in schema and "additionalProperties" in schema:
+        yield f"{path}: properties and additionalProperties"
+    for name, child in schema.get("properties", {}).items():
+        yield from _untyped(child, f"{path}.{name}")
+    for word in ("items", "additionalProperties"):
+        if isinstance(schema.get(word), dict):
+            yield from _untyped(schema[word], f"{path}.{word}")
+
+
+# --- Rights ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_rights_are_those_of_the_adapters(variant: str) -> None:
+    """For its policy a variant grants every right that readiness asks for, and not one more."""
+    wanted = list(needed_rights(_policy(variant)))
+    manifests = rendered(variant)
+    cluster_wide = [rule for rule in wanted if not rule.get("namespaced")]
+    in_namespace = [rule for rule in wanted if rule.get("namespaced")]
+    assert _rights(one(manifests, "ClusterRole")["rules"]) == _rights(cluster_wide)
+    assert _rights(one(manifests, "Role")["rules"]) == _rights(in_namespace)
+
+
+def _rights(rules: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
+    return {
+        (group, resource, verb)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def _policy(variant: str) -> Policy:
+    text = one(rendered(variant), "ConfigMap", "-policy")["data"]["policy.yaml"]
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "policy.yaml"
+        file.write_text(text)
+        return load_policy(file)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_policy_is_verbatim(variant: str) -> None:
+    """The ConfigMap holds the policy to the letter, comments too, and the remediator accepts it."""
+    given = yaml.safe_load(values_file(variant).read_text()).get("policy", "mode: observe\n")
+    assert one(rendered(variant), "ConfigMap", "-policy")["data"]["policy.yaml"] == given
+    assert _policy(variant).profile
+
+
+# --- What runs ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_server_takes_its_flags(variant: str) -> None:
+    """`remediator serve` understands every flag of the StatefulSet, each file it names is mounted."""
+    pod = one(rendered(variant), "StatefulSet")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    command, *flags = container["args"]
+    assert command == "serve"
+    chosen = serve.make_context("serve", flags).params
+    mounts = [mount["mountPath"] for mount in container["volumeMounts"]]
+    for name in ("config", "webhook_token_file", "operator_tokens_file", "tls_cert_file", "prometheus_header_file"):
+        assert chosen[name] is None or str(chosen[name].parent) in mounts
+    assert str(chosen["audit_dir"]) in mounts
+    claims = one(rendered(variant), "StatefulSet")["spec"].get("volumeClaimTemplates", [])
+    held = {volume["name"] for volume in (*pod["volumes"], *(claim["metadata"] for claim in claims))}
+    assert {mount["name"] for mount in container["volumeMounts"]} <= held
+
+
+@pytest.mark.parametrize("variant", [name for name in VARIANTS if name != "observe"])
+def test_exporter_runs_everywhere_with_nothing(variant: str) -> None:
+    """The exporter tolerates all taints, mounts the host read-only, has no token, and its flags are known."""
+    pod = one(rendered(variant), "DaemonSet")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert exporter.parser().parse_args(container["args"]).cgroup_root == Path("/host/cgroup")
+    assert {"operator": "Exists"} in pod["tolerations"]
+    assert pod["priorityClassName"] == "system-node-critical"
+    assert pod["automountServiceAccountToken"] is False
+    assert {volume["hostPath"]["path"] for volume in pod["volumes"]} == {"/sys/fs/cgroup", "/proc"}
+    assert all(mount["readOnly"] for mount in container["volumeMounts"])
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_containers_are_confined(variant: str) -> None:
+    """No container runs as root, writes its root filesystem or keeps a capability; no pod shares a host namespace."""
+    for manifest in (m for m in rendered(variant) if m["kind"] in ("StatefulSet", "DaemonSet")):
+        pod = manifest["spec"]["template"]["spec"]
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert not {"hostPID", "hostNetwork", "hostIPC"} & set(pod)
+        for container in pod["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+
+
+# --- Rules and routes -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_rules_are_accepted(variant: str, tmp_path: Path) -> None:
+    """promtool accepts every rule, and every alert carries the release's namespace, which the operator matches on."""
+    groups = [group for document in _rule_documents(variant) for group in document["groups"]]
+    assert len({group["name"] for group in groups}) == len(groups) > 5
+    alerts = [rule for group in groups for rule in group["rules"] if "alert" in rule]
+    assert {alert["labels"]["namespace"] for alert in alerts} == {NAMESPACE}
+    file = tmp_path / "rules.yaml"
+    file.write_text(yaml.safe_dump({"groups": groups}))
+    done = subprocess.run([find_tool("promtool"), "check", "rules", file], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _rule_documents(variant: str) -> Iterator[dict[str, Any]]:
+    for manifest in rendered(variant):
+        if manifest["kind"] == "PrometheusRule":
+            yield manifest["spec"]
+        elif manifest["kind"] == "ConfigMap" and "-rules-" in manifest["metadata"]["name"]:
+            yield from (yaml.safe_load(text) for text in manifest["data"].values())
+
+
+@pytest.mark.parametrize(("variant", "join"), [("observe", "sentinel-node"), ("plain-prometheus", "graded-instance")])
+def test_rules_follow_policy_and_join(variant: str, join: str) -> None:
+    """The policy's profile and the chosen join pick the rules."""
+    shipped = yaml.safe_load((CHART / "files" / "rules" / join / "node-memory.recording.yaml").read_text())
+    expressions = [rule["expr"] for group in shipped["groups"] for rule in group["rules"]]
+    found = [
+        r["expr"]
+        for d in _rule_documents(variant)
+        for g in d["groups"]
+        if g["name"] == "node-memory"
+        for r in g["rules"]
+    ]
+    assert found == expressions
+
+
+def test_strategies_have_their_thresholds() -> None:
+    """Thresholds of the policy's Koordinator strategies are recorded, or their alerts could never fire."""
+    groups = {g["name"]: g["rules"] for d in _rule_documents("koordinator") for g in d["groups"]}
+    assert {rule["labels"]["strategy"]: rule["expr"] for rule in groups["koordinator-thresholds"]} == {
+        "BEMemoryEvict": "vector(0.7)",
+        "MemoryEvict": "vector(0.7)",
+        "MemoryAllocatableEvict": "vector(0.9)",
+    }
+
+
+def test_operator_route_is_the_shipped_one() -> None:
+    """The AlertmanagerConfig has the timers, matchers and inhibitions of rules/alertmanager/route.yaml."""
+    spec = one(rendered("kube-prometheus-stack"), "AlertmanagerConfig")["spec"]
+    shipped = yaml.safe_load((ROOT / "rules" / "alertmanager" / "route.yaml").read_text())
+    ours = shipped["route"]["routes"][0]
+    route = spec["route"]
+    (matcher,) = route["matchers"]
+    assert f'{matcher["name"]}{matcher["matchType"]}"{matcher["value"]}"' == ours["matchers"][0]
+    assert [route["groupWait"], route["groupInterval"], route["repeatInterval"], route["groupBy"]] == [
+        ours["group_wait"], ours["group_interval"], ours["repeat_interval"], ours["group_by"],
+    ]  # fmt: skip
+    assert route["continue"] is True
+    written = [
+        {
+            "source_matchers": [f'{m["name"]}{m["matchType"]}"{m["value"]}"' for m in rule["sourceMatch"]],
+            "target_matchers": [f'{m["name"]}{m["matchType"]}"{m["value"]}"' for m in rule["targetMatch"]],
+            "equal": rule["equal"],
+        }
+        for rule in spec["inhibitRules"]
+    ]
+    assert written == shipped["inhibit_rules"]
+
+
+def test_secrets_are_only_referred_to() -> None:
+    """No variant renders a Secret: tokens never pass through values or a release."""
+    assert [m for variant in VARIANTS for m in rendered(variant) if m["kind"] == "Secret"] == []
+
+
+# --- Values ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (["prometheus.url="], "prometheus.url is not set"),
+        (["alertmanager.urls=null"], "alertmanager.urls is empty"),
+        (["webhook.tokenSecret.name="], "kubectl create secret generic"),
+        (["webhook.insecure=true"], "contradict one another"),
+        (["networkPolicy.enabled=true"], "networkPolicy.from"),
+        (["prometheus.scrapeInterval=15s"], "rules.create=false"),
+        (["policy=mode: enforced"], 'mode "enforced" is unknown'),
+        (["policy=profile: grade"], 'profile "grade" is unknown'),
+        (["policy=- a list"], "not a YAML mapping"),
+        (["policy=koordinator: {strategies: [MemoryAllocatableEvict]}"], "has no memoryAllocatableEvictThreshold"),
+        (["prometheus.uri=http://p"], "uri"),
+        (["exporter.port=80"], "exporter"),
+        (["rules.nodeJoin=pod"], "nodeJoin"),
+    ],
+)
+def test_what_cannot_work_is_refused(settings: list[str], says: str) -> None:
+    """A combination that cannot work, or an unknown value, is refused in words that name it."""
+    done = with_values(*settings)
+    assert done.returncode != 0
+    assert says in done.stderr
+
+
+def test_schema_is_closed_and_whole() -> None:
+    """Every value of values.yaml is in the schema, and nothing else is."""
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    assert list(_astray(schema, values, "")) == []
+
+
+def _astray(schema: dict[str, Any], values: dict[str, Any], path: str) -> Iterator[str]:
+    known = set(schema["properties"]) - {"global"}
+    yield from (f"{path}{name}" for name in known ^ set(values))
+    if schema.get("additionalProperties") is not False:
+        yield f"{path} is open"
+    for name, child in schema["properties"].items():
+        if "properties" in child:
+            yield from _astray(child, values.get(name, {}), f"{path}{name}.")
+
+
+def test_copies_are_fresh(tmp_path: Path) -> None:
+    """Rules, route and dashboards in the chart are those of the repository (`make chart`)."""
+    fill(tmp_path / "files")
+    assert _texts(CHART / "files") == _texts(tmp_path / "files")
+
+
+def _texts(directory: Path) -> dict[str, str]:
+    return {str(f.relative_to(directory)): f.read_text() for f in sorted(directory.rglob("*")) if f.is_file()}
