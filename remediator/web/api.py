@@ -24,7 +24,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @pages.get("/nodes")
     def nodes() -> Response:
-        return jsonify(nodes=node_rows(services), config=services.config())
+        return jsonify(nodes=node_rows(services, services.records()), config=services.config())
 
     @pages.get("/silences")
     def silences() -> Response:

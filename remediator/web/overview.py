@@ -5,22 +5,22 @@ from typing import Any
 
 from remediator.core.model import Level, Matcher, Silence, Unknown
 from remediator.core.state import NodeState, OperatorSpec
-from remediator.reconciler.ports import Trend
+from remediator.reconciler.ports import Record, Trend
 from remediator.web.services import Services
 
 Json = dict[str, Any]
 _OPERATORS = {(True, False): "=", (False, False): "!=", (True, True): "=~", (False, True): "!~"}
 
 
-def node_rows(services: Services) -> list[Json]:
-    """One row per node that has a record or a level, worst first: by level, then by water mark.
+def node_rows(services: Services, found: Sequence[Record]) -> list[Json]:
+    """One row per node that has one of these records or a level, worst first: by level, then by water mark.
 
     Level None when the rules do not know it, `used_ratio` None when Prometheus does not.
     """
     levels, trends = services.levels(), services.used_ratios()
     known = {} if isinstance(levels, Unknown) else levels
     marks = {} if isinstance(trends, Unknown) else trends
-    records = {record.node: (record.state, record.spec) for record in services.records()}
+    records = {record.node: (record.state, record.spec) for record in found}
     blank = (NodeState(), OperatorSpec())
     now = services.clock()
     rows = [

@@ -163,15 +163,15 @@ class World:
         by = {name.split("_")[0] + "_by": operator for name in named if name.endswith("_plan")}
         self.records[node] = replace(stored, spec=replace(stored.spec, **named, **by))
 
-    def replica(self, name: str = "a", policy: Policy = POLICY, **more: Any) -> Reconciler:
-        """A process of the product looking at this world."""
+    def replica(self, name: str = "a", policy: Policy = POLICY, *, records: Any = None, **more: Any) -> Reconciler:
+        """A process of the product looking at this world, with records of its own or elsewhere."""
         eyes = Eyes(self)
         real = Hands(self)
         ports = Ports(
             metrics=eyes,
             cluster=eyes,
             silences=eyes,
-            records=Shelf(self),
+            records=records or Shelf(self),
             leases=Locks(self, name),
             actuators={
                 Mode.OBSERVE: Pencil(self),

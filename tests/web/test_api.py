@@ -139,7 +139,11 @@ def test_the_page_shows_nodes_and_escapes_what_it_shows() -> None:
     """Levels, phases, outcomes are there, and a message cannot become markup."""
     state = replace(ISOLATED, message="<script>alert(1)</script>")
     answer = Web(records=[FakeRecord("a", state)], levels={"a": Level.RED}).client().get("/")
-    assert "RED" in answer.text and "COOLING_DOWN" in answer.text and "93 % → 61 %" in answer.text
+    assert (
+        "RED" in answer.text
+        and "COOLING_DOWN" in answer.text
+        and "93\N{NO-BREAK SPACE}% → 61\N{NO-BREAK SPACE}%" in answer.text
+    )
     assert "<script>" not in answer.text
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
