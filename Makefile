@@ -52,7 +52,7 @@ lint: venv
 acceptance: venv tools ## only the tests with real Prometheus, Alertmanager and gunicorn
 	@$(BIN)/pytest -n 2 --dist loadgroup -m acceptance
 
-bench-%: venv tools FORCE ## measure NAME (exporter, rules, act): ratios go to build/bench/NAME.json
+bench-%: venv tools FORCE ## measure NAME (exporter, rules, act, harm, plan): ratios go to build/bench/NAME.json
 	@$(BIN)/python tests/bench/bench_$*.py
 
 lock: venv ## write requirements/ci.txt anew from pyproject.toml

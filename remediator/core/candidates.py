@@ -115,7 +115,7 @@ def _candidate(profile: Profile, lookups: Lookups) -> Candidate:
     situation, tier = lookups.situation, profile.standing.tier
     score = None
     if tier is not None and profile.usage is not None:
-        used, need = profile.usage.working_set_bytes, situation.target_bytes
+        used, need = profile.usage.working_set_bytes, situation.first_target_bytes
         score = score_of(profile.pod, profile.workload, tier, used, need, situation.policy)
     out = first_reason(profile, lookups)
     return Candidate(profile, score, out, _notes(profile, lookups, out))

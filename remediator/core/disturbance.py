@@ -83,15 +83,12 @@ def replicas(profile: Profile, lookups: Lookups) -> Reasoned | None:
 def _earlier(profile: Profile, lookups: Lookups) -> tuple[EvictionRecord, ...]:
     """Evictions that disturbed the pod's workload.
 
-    Offline work on another node is no reason to spare offline work here: it serves nobody, and two nodes in trouble
-    must both be relieved. A pod that came after the eviction may be its successor, though, and is left in peace.
+    Offline work serves nobody, and more of it may go in a later round, or on another node in trouble, before services
+    do. Only a pod that came after an eviction may be its successor, and is left in peace.
     """
     pod = profile.pod
     found = lookups.evictions.get(str(pod.workload or pod.key), ())
-    if profile.online:
-        return found
-    here = lookups.situation.node
-    return tuple(e for e in found if e.node == here or pod.created_at >= e.at)
+    return found if profile.online else tuple(e for e in found if pod.created_at >= e.at)
 
 
 def workload_cooldown(profile: Profile, lookups: Lookups) -> Reasoned | None:

@@ -25,7 +25,7 @@ from remediator.core.protection import (
 from remediator.core.reason import Reason
 from remediator.core.situation import Situation
 from remediator.core.state import Action, ActionKind, Reasoned
-from remediator.core.strategies import Books, Selection, select, walk
+from remediator.core.strategies import Books, Selection, select_in_rounds, walk
 
 SCALABLE = ("Deployment", "StatefulSet")
 NEVER_SCALED = (system_priority, protected_namespace, own_component, critical, opted_out, pod_silenced)
@@ -91,7 +91,8 @@ def _pressure(s: Situation, eligible: list[Candidate], books: Books, freed_by_sc
     if why is not None:
         return Releases((), {candidate.pod.uid: why for candidate in eligible}, (why,), due_at)
     books.pods_left = 1 if _maintenance(s) else s.step.max_pods_per_round
-    selection = select(eligible, target, books)
+    rounds = 1 if _maintenance(s) else s.step.max_rounds - s.state.rounds
+    selection = select_in_rounds(eligible, target, books, rounds, begun=s.state.rounds > 0)
     if not selection.chosen:
         return Releases((), selection.said, (selection.said[eligible[0].pod.uid],), due_at)
     actions = tuple(evict_action(s, candidate) for candidate in selection.chosen)

@@ -67,6 +67,12 @@ class Situation:
         return self.policy.ladder[self.level]
 
     @property
+    def first_target_bytes(self) -> int:
+        """What the episode set out to release: scores do not change because a part of it is done."""
+        mine = (e for e in self.state.evictions if e.episode_id and e.episode_id == self.state.episode_id)
+        return self.target_bytes + sum(e.bytes for e in mine)
+
+    @property
     def strategy_bytes(self) -> int:
         """Everything that Koordinator's strategies ask for."""
         return sum(demand.bytes for demand in self.demands)

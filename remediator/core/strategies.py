@@ -8,11 +8,13 @@ the bare walk (koordinator.py).
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from remediator.core.candidates import Candidate, chosen_sentence
 from remediator.core.disturbance import may_lose_single, min_ready_of, replicas_matter
 from remediator.core.figures import size
+from remediator.core.model import Tier
+from remediator.core.ordering import DISPENSABLE_FIRST
 from remediator.core.profile import Lookups
 from remediator.core.reason import Reason
 from remediator.core.state import Reasoned
@@ -34,6 +36,18 @@ class Books:
     _ready: Counter[str] = field(default_factory=Counter)
     _namespaces: Counter[str] = field(default_factory=Counter)
     _budgets: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def copy(self, pods_left: int) -> "Books":
+        """The same books to try a plan in, with room for so many pods."""
+        return replace(
+            self,
+            pods_left=pods_left,
+            taken=dict(self.taken),
+            _workloads=Counter(self._workloads),
+            _ready=Counter(self._ready),
+            _namespaces=Counter(self._namespaces),
+            _budgets=Counter(self._budgets),
+        )
 
     def refuses(self, candidate: Candidate) -> Reasoned | None:
         """Why this candidate cannot be added to the plan, or None."""
@@ -139,11 +153,11 @@ def walk(
     return Selection(tuple(chosen), said)
 
 
-def select(order: Sequence[Candidate], target_bytes: int, books: Books) -> Selection:
+def select(order: Sequence[Candidate], target_bytes: int, books: Books, *, alone: bool = True) -> Selection:
     """The pressure strategy's choice among eligible candidates in the total order.
 
     Surplus is at most one pod: whoever is not needed is struck out, the last in the order first; one single
-    candidate of the first one's tier and within 10 points of its score is taken alone if it covers all.
+    candidate of the first one's tier and within 10 points of its score is taken alone if it covers all (`alone`).
     """
     walked = walk(order, target_bytes, books)
     said = dict(walked.said)
@@ -154,10 +168,63 @@ def select(order: Sequence[Candidate], target_bytes: int, books: Books) -> Selec
             kept.remove(candidate)
             books.remove(candidate)
             said[candidate.pod.uid] = Reasoned(Reason.TARGET_COVERED, "the others of this plan cover the target")
-    single = _single(order, kept, target_bytes)
+    single = _single(order, kept, target_bytes) if alone else None
     if single is None or len(kept) < 2:
         return Selection(tuple(kept), said)
     return _alone(single, kept, said, books)
+
+
+def select_in_rounds(
+    order: Sequence[Candidate], target_bytes: int, books: Books, rounds: int, *, begun: bool = False
+) -> Selection:
+    """This round's part of a choice that looks as far ahead as the episode's rounds reach.
+
+    Chosen round by round, small pods would use up rounds and caps, some in vain, and then more important pods would
+    have to go. So the larger ones go first among offline pods, or among the pods of one workload, where only that
+    covers the target or spares a tier. Once `begun` nobody is taken alone: that would make earlier victims surplus.
+    """
+    taken, most = len(books.taken), books.pods_left
+    ahead = taken + max(0, most - taken) * rounds
+    whole = select(order, target_bytes, books.copy(ahead), alone=not begun)
+    for reordered in (_large_offline_first(order), _large_siblings_first(order)):
+        other = select(reordered, target_bytes, books.copy(ahead), alone=not begun)
+        whole = other if _spares(other, whole, target_bytes) else whole
+    now, later = whole.chosen[: most - taken], whole.chosen[most - taken :]
+    for candidate in now:
+        books.add(candidate)
+    waits = {c.pod.uid: Reasoned(Reason.ROUND_FULL, f"at most {most} pods a round: in the next one") for c in later}
+    return Selection(now, {**whole.said, **waits})
+
+
+def _spares(other: Selection, first: Selection, target_bytes: int) -> bool:
+    """Whether the other choice covers what the first does not, or as much without reaching for its highest tier."""
+    covers = other.bytes >= target_bytes, first.bytes >= target_bytes
+    if covers[0] != covers[1]:
+        return covers[0]
+    return covers[0] and _highest(other) < _highest(first)
+
+
+def _highest(selection: Selection) -> int:
+    return max((DISPENSABLE_FIRST.index(_tier(candidate)) for candidate in selection.chosen), default=0)
+
+
+def _tier(candidate: Candidate) -> Tier:
+    return candidate.profile.standing.tier or Tier.CRITICAL
+
+
+def _large_offline_first(order: Sequence[Candidate]) -> list[Candidate]:
+    """The order of all others stays as it is."""
+    offline = [candidate for candidate in order if _tier(candidate) is Tier.OFFLINE]
+    others = [candidate for candidate in order if _tier(candidate) is not Tier.OFFLINE]
+    return sorted(offline, key=lambda candidate: -candidate.bytes) + others
+
+
+def _large_siblings_first(order: Sequence[Candidate]) -> list[Candidate]:
+    """The largest pod of each workload stands where its first one stood: only one of an online workload goes."""
+    siblings: dict[str, list[Candidate]] = {}
+    for candidate in sorted(order, key=lambda candidate: candidate.bytes):
+        siblings.setdefault(candidate.workload, []).append(candidate)
+    return [siblings[candidate.workload].pop() for candidate in _large_offline_first(order)]
 
 
 def _single(order: Sequence[Candidate], kept: Sequence[Candidate], target_bytes: int) -> Candidate | None:

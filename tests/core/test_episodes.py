@@ -17,7 +17,7 @@ from remediator.core.model import (
     SilenceFacts,
 )
 from remediator.core.planner import decide
-from remediator.core.policy import Timers
+from remediator.core.policy import Timers, default_ladder
 from remediator.core.reason import Reason
 from remediator.core.state import (
     Action,
@@ -224,6 +224,14 @@ def test_a_successor_is_left_alone_and_offline_work_that_was_there_before_is_not
     rows = {r.pod: r for r in world.decisions[-1].ranking}
     assert rows["spark-1"].reason is Reason.MOVED_NOT_FREED
     assert evicted(world)[0] == "spark-2"
+
+
+def test_the_next_round_may_go_on_with_the_same_batch_work() -> None:
+    """Offline pods serve nobody: they all go before a service does, over as many rounds as it takes."""
+    ladder = {**default_ladder(), Level.RED: replace(default_ladder()[Level.RED], max_pods_per_round=1)}
+    world = World.storm(RED_GIB, policy=storm_policy(ladder=ladder))
+    world.run(300)
+    assert evicted(world)[:2] in (["spark-1", "spark-2"], ["spark-2", "spark-1"])
 
 
 def test_an_online_workload_evicted_elsewhere_is_left_alone() -> None:

@@ -108,6 +108,54 @@ def test_a_single_pod_far_behind_in_score_is_not_preferred() -> None:
     assert names(decision) == ["a-1", "b-1"]
 
 
+def rounds_of(pods: int = 3, rounds: int = 3, per_namespace: int = 1000) -> Policy:
+    """So many pods a round, so many rounds."""
+    red = LadderStep(cordon=True, evict_tiers=TIERS, max_pods_per_round=pods, max_rounds=rounds)
+    caps = replace(policy().caps, evictions_per_hour=1000, evictions_per_namespace_per_hour=per_namespace)
+    return wide(ladder={**default_ladder(), Level.RED: red}, caps=caps)
+
+
+def test_a_round_takes_nobody_whom_a_later_round_makes_needless() -> None:
+    """Five pods are first in the order, but the sixth makes three of them needless: they do not go in round one."""
+    small = [offline(f"small{i}-1", qos="BestEffort") for i in range(3)]
+    large = [offline(f"large{i}-1", qos="Guaranteed", request_bytes=GI) for i in range(3)]
+    sizes = {**{p.uid: 2 * GI for p in small}, **{p.uid: 9 * GI for p in large}}
+    usages = {uid: usage(size) for uid, size in sizes.items()}
+    decision = look(observation([*small, *large], usages, need(26)), rounds_of(pods=2))
+    assert set(names(decision)) <= {p.name for p in large}
+
+
+def test_large_offline_pods_go_before_services_have_to() -> None:
+    """The hour's cap lets three offline pods go: the three that cover, not small ones and then a service."""
+    small = [offline(f"small{i}-1", qos="BestEffort") for i in range(3)]
+    large = [offline(f"large{i}-1", qos="Guaranteed", request_bytes=20 * GI) for i in range(3)]
+    service = pod("web-1", ns="other", qos="BestEffort")
+    sizes = {**{p.uid: 1 * GI for p in small}, **{p.uid: 8 * GI for p in large}, service.uid: 20 * GI}
+    usages = {uid: usage(size) for uid, size in sizes.items()}
+    pods = [*small, *large, service]
+    decision = look(observation(pods, usages, need(24)), rounds_of(pods=3, rounds=1, per_namespace=3))
+    assert set(names(decision)) == {p.name for p in large}
+
+
+def test_size_never_chooses_among_services() -> None:
+    """One pod may go and none covers: the first by score, though another would free more."""
+    first, large = (
+        pod("first-1", qos="BestEffort", request_bytes=GI),
+        pod("large-1", qos="Guaranteed", request_bytes=20 * GI),
+    )
+    usages = {first.uid: usage(5 * GI), large.uid: usage(12 * GI)}
+    decision = look(observation([first, large], usages, need(10)), rounds_of(pods=1, rounds=1))
+    assert names(decision) == ["first-1"]
+
+
+def test_of_one_workload_the_pod_that_covers_goes() -> None:
+    """Only one pod of an online workload may go: where its first one does not cover, its larger sibling does."""
+    pods = [pod("web-1", qos="BestEffort"), pod("web-2", qos="Guaranteed", request_bytes=20 * GI)]
+    usages = {"uid-web-1": usage(5 * GI), "uid-web-2": usage(12 * GI)}
+    decision = look(observation(pods, usages, need(10)), rounds_of(pods=3, rounds=1))
+    assert names(decision) == ["web-2"]
+
+
 def test_at_most_one_pod_of_an_online_workload() -> None:
     """Two pods of web: one goes; of a Job any number."""
     pods = [pod("web-1"), pod("web-2"), offline("job-1"), offline("job-2")]
