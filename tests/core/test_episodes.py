@@ -9,6 +9,7 @@ from core_world import GI, T0, World, any_tier_ladder, storm_policy
 
 from remediator.core.model import (
     Isolation,
+    Level,
     Matcher,
     Phase,
     Signal,
