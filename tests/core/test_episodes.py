@@ -230,7 +230,7 @@ def test_a_successor_is_left_alone_and_offline_work_that_was_there_before_is_not
 def test_the_next_round_may_go_on_with_the_same_batch_work() -> None:
     """Offline pods serve nobody: they all go before a service does, over as many rounds as it takes."""
     ladder = {**default_ladder(), Level.RED: replace(default_ladder()[Level.RED], max_pods_per_round=1)}
-    world = World.storm(RED_GIB, policy=storm_policy(ladder=ladder))
+    world = World.storm(RED_GIB, policy=storm_policy(ladder=ladder), level=Level.RED)
     world.run(300)
     assert evicted(world)[:2] in (["spark-1", "spark-2"], ["spark-2", "spark-1"])
 
