@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from flask import Blueprint, Response, jsonify, request
+from flask import Blueprint, Response, abort, jsonify, request
 
 from remediator.core.model import Isolation, Mode, Signal, SignalKind, Unknown
 from remediator.core.reason import Reason
@@ -74,13 +74,20 @@ def _resume(services: Services, name: str, operator: str) -> Answer:
 
 
 def _mode(services: Services, name: str, operator: str) -> Answer:
-    body = request.get_json()
+    body = _body()
     wanted = body.get("mode", "") if isinstance(body, dict) else ""
     if wanted is not None and wanted not in [mode.value for mode in Mode]:
         choice = ", ".join(mode.value for mode in Mode)
         return jsonify(error=f"mode must be one of {choice}, or null for what label and policy say"), 400
     told = {"mode": wanted}
     return spoken(services, Said(name, operator, told), told) if _known(services, name) else _unknown(name)
+
+
+def _body() -> object:
+    try:
+        return request.get_json()
+    except RecursionError:
+        abort(400, "the body is nested too deeply")
 
 
 def _known(services: Services, name: str) -> bool:

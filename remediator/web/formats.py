@@ -20,12 +20,20 @@ def percent(ratio: float | None) -> str:
 
 def clock(at: float | None) -> str:
     """`13:02:11 UTC`, or a dash."""
-    return DASH if at is None else f"{datetime.fromtimestamp(at, UTC):%H:%M:%S} UTC"
+    return DASH if at is None else _written(at, "%H:%M:%S UTC")
 
 
 def iso(at: float) -> str:
     """For `<time datetime=…>`."""
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return _written(at, "%Y-%m-%dT%H:%M:%SZ")
+
+
+def _written(at: float, form: str) -> str:
+    """A dash for what is no time: a record that somebody edited must not take the page down."""
+    try:
+        return datetime.fromtimestamp(at, UTC).strftime(form)
+    except (ValueError, OverflowError, OSError):
+        return DASH
 
 
 def seconds(duration: float | None) -> str:
