@@ -25,8 +25,9 @@ tools: .tools/ready .tools/helm-ready
 	@scripts/get-helm
 	@touch $@
 
-chart: venv ## copy rules, route and dashboards into the Helm chart
-	@$(BIN)/python scripts/fill_chart.py
+chart: venv ## write the dashboards, and copy rules, route and dashboards into the Helm chart
+	@$(BIN)/python -m dashboards.generate
+	@$(BIN)/python -m scripts.fill_chart
 
 drill: venv tools ## rehearse: the whole product against a simulated cluster (SCENARIO=storm|spike|pdb|silenced)
 	@$(BIN)/remediator drill --scenario $(SCENARIO) $(DRILL_OPTIONS)

@@ -28,6 +28,10 @@ DECISIONS = Counter("remediator_decisions_total", "Decisions, by verdict and fir
 ACTIONS = Counter("remediator_actions_total", "Actions performed", ["kind", "status", "reason"])
 EVICTIONS = Counter("remediator_evictions_total", "Evictions asked for", ["outcome", "strategy"])
 OUTCOMES = Counter("remediator_outcomes_total", "What rounds came to", ["outcome"])
+RELEASED = Counter("remediator_released_bytes_total", "Available memory that nodes gained in rounds of evictions")
+RELEASE_EXPECTED = Counter(
+    "remediator_release_expected_bytes_total", "What the evicted pods held, by their last figures"
+)
 INTENTS_LOST = Counter("remediator_intents_lost_total", "Plans not performed because their intent could not be written")
 AUDIT_LOST = Counter("remediator_audit_lost_total", "Audit lines that could not be written")
 RECORDS_UNREADABLE = Counter(

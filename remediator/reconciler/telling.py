@@ -94,6 +94,8 @@ class Teller:
                 "workloads": list(outcome.workloads),
             }
             counters.OUTCOMES.labels(outcome.kind).inc()
+            counters.RELEASED.inc(max(0, outcome.released_bytes))
+            counters.RELEASE_EXPECTED.inc(outcome.expected_bytes)
             self._write("outcome", told, outcome.at)
 
     def intends(self, plan: Plan, actions: Sequence[Action], mode: Mode) -> None:

@@ -45,7 +45,7 @@ def test_packages(tmp_path: Path) -> None:
     assert helm("helm4", "package", str(CHART), "-d", str(tmp_path)).returncode == 0
     (package,) = tmp_path.glob("remediator-*.tgz")
     listed = subprocess.run(["tar", "tzf", str(package)], capture_output=True, text=True, check=True).stdout
-    wanted = {"crds/noderemediations.yaml", "files/rules/node-memory.recording.yaml"}
+    wanted = {"crds/noderemediations.yaml", "files/rules/node-memory.recording.yaml", "files/dashboards/fleet.json"}
     assert {name for name in wanted if f"remediator/{name}" in listed} == wanted
     assert package.stat().st_size < 512 * 1024
 
@@ -248,6 +248,19 @@ def test_operator_route_is_the_shipped_one() -> None:
         for rule in spec["inhibitRules"]
     ]
     assert written == shipped["inhibit_rules"]
+
+
+def test_dashboards_are_there() -> None:
+    """The labelled ConfigMaps hold the dashboards, with the runbook's address of this release."""
+    done = with_values("rules.runbookUrl=https://wiki.example.com/memory")
+    found = [m for m in yaml.safe_load_all(done.stdout) if m and "-dashboard-" in m["metadata"]["name"]]
+    assert {name for m in found for name in m["data"]} == {f.name for f in (ROOT / "dashboards").glob("*.json")}
+    for manifest in found:
+        assert manifest["metadata"]["labels"]["grafana_dashboard"] == "1"
+        (text,) = manifest["data"].values()
+        assert json.loads(text)["uid"].startswith("remediator-")
+        assert "wiki.example.com/memory" in text
+        assert "remediator.io/docs" not in text
 
 
 def test_secrets_are_only_referred_to() -> None:
