@@ -23,6 +23,7 @@ COMMANDS = {
     "reject": "remediator.cli.speaking:reject",
     "pause": "remediator.cli.speaking:pause",
     "resume": "remediator.cli.speaking:resume",
+    "mode": "remediator.cli.speaking:mode",
     "release": "remediator.cli.speaking:release",
     "check-config": "remediator.cli.checking:check_config",
     "rules": "remediator.rulefiles.command:rules",

@@ -1,4 +1,4 @@
-"""`approve`, `reject`, `pause`, `resume`, `release`: an operator's words to a running server, in his name."""
+"""`approve`, `reject`, `pause`, `resume`, `mode`, `release`: an operator's words to a running server, in his name."""
 
 import json
 from pathlib import Path
@@ -8,6 +8,9 @@ from urllib.parse import quote
 import click
 
 from remediator.cli.asking import Asked, speaking
+from remediator.core.model import Mode
+
+_CONFIGURED = "configured"
 
 
 @click.command()
@@ -44,6 +47,17 @@ def resume(node: str, server: str, token_file: Path | None, output: str) -> None
     """End the pause of NODE."""
     told = Asked(server, token_file).post(f"nodes/{quote(node, safe='')}/resume")
     _print(output, told, "{node} resumed by {operator}")
+
+
+@click.command()
+@click.argument("node")
+@click.argument("mode", type=click.Choice([*(mode.value for mode in Mode), _CONFIGURED]))
+@speaking
+def mode(node: str, mode: str, server: str, token_file: Path | None, output: str) -> None:
+    """Set the mode of NODE, above its label and the policy; `configured` hands it back to them."""
+    wanted = None if mode == _CONFIGURED else mode
+    told = Asked(server, token_file).post(f"nodes/{quote(node, safe='')}/mode", {"mode": wanted})
+    _print(output, told, f"{{node}} is in mode {mode} from its next pass on, by {{operator}}")
 
 
 @click.command()

@@ -8,7 +8,6 @@ from flask import Blueprint, Response, abort, jsonify, request
 
 from remediator.core.model import Isolation, Mode, Signal, SignalKind, Unknown
 from remediator.core.reason import Reason
-from remediator.dispatcher import QueueFullError
 from remediator.web.access import operator_or_refusal
 from remediator.web.overview import node_rows, silence_rows
 from remediator.web.services import Services
@@ -107,12 +106,8 @@ def _release(services: Services, name: str, operator: str) -> Answer:
     if record is None or (record.state.isolation is Isolation.NONE and not record.state.drained):
         return jsonify(error=f"nothing of ours is on node {name}, so there is nothing to release"), 409
     episode = record.state.isolation_episode_id or record.state.episode_id
-    try:
-        services.dispatcher.submit(Signal(SignalKind.RELEASE, name, operator=operator, plan_id=episode))
-    except QueueFullError as full:
-        return jsonify(error=f"{full}; try again"), 503
-    services.audit(name, operator, {"release": episode})
-    return jsonify(node=name, operator=operator, isolation=record.state.isolation, accepted=True), 202
+    signal = Signal(SignalKind.RELEASE, name, operator=operator, plan_id=episode)
+    return spoken(services, Said(name, operator, {"release": episode}, signal), {"isolation": record.state.isolation})
 
 
 def _nobody_knows(told: Mapping[str, Any]) -> bool:

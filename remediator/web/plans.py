@@ -4,6 +4,7 @@ import re
 
 from flask import Blueprint, Response, jsonify
 
+from remediator.core.model import Signal, SignalKind
 from remediator.web.access import operator_or_refusal
 from remediator.web.services import Services
 from remediator.web.speaking import Said, spoken
@@ -41,5 +42,6 @@ def _answered(services: Services, plan_id: str, verdict: Verdict) -> Answer:
     found = taken(services.records(), plan_id, verdict, services.clock())
     if isinstance(found, Refused):
         return jsonify(error=found.why), found.code
-    said = Said(found.node, operator, {WORDS[verdict]: plan_id}, plan_id if verdict is Verdict.APPROVE else "")
+    approval = Signal(SignalKind.APPROVAL, found.node, operator=operator, plan_id=plan_id)
+    said = Said(found.node, operator, {WORDS[verdict]: plan_id}, approval if verdict is Verdict.APPROVE else None)
     return spoken(services, said, {"plan": plan_id, "verdict": past(verdict)})

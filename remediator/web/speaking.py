@@ -10,7 +10,7 @@ from typing import Any
 from flask import Response, jsonify
 
 from remediator.core.fences import RecordConflictError
-from remediator.core.model import Signal, SignalKind
+from remediator.core.model import Signal
 from remediator.dispatcher import QueueFullError
 from remediator.web.services import Services
 
@@ -23,8 +23,8 @@ class Said:
     operator: str
     words: Mapping[str, Any]
     """Fields of the record's `spec`; None takes one back."""
-    approves: str = ""
-    """Id of the plan that is approved, so that the pass knows by whom it was called."""
+    signal: Signal | None = None
+    """What calls the pass, so that it knows by whom; None: any pass will do."""
 
 
 def spoken(services: Services, said: Said, told: Mapping[str, Any]) -> tuple[Response, int]:
@@ -40,12 +40,10 @@ def spoken(services: Services, said: Said, told: Mapping[str, Any]) -> tuple[Res
 
 def _wake(services: Services, said: Said) -> None:
     """Best effort: a resync finds the word in the record anyway."""
-    if said.approves:
-        try:
-            services.dispatcher.submit(
-                Signal(SignalKind.APPROVAL, said.node, operator=said.operator, plan_id=said.approves)
-            )
-        except QueueFullError:
-            services.dispatcher.resync_soon()
+    if said.signal is None:
+        services.dispatcher.wake(said.node, 0.0)
         return
-    services.dispatcher.wake(said.node, 0.0)
+    try:
+        services.dispatcher.submit(said.signal)
+    except QueueFullError:
+        services.dispatcher.resync_soon()

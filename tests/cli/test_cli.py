@@ -283,6 +283,8 @@ def test_plans_show_who_answered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 WORDS = {
+    ("mode", "n1", "observe"): "nodes/n1/mode",
+    ("mode", "n1", "configured"): "nodes/n1/mode",
     ("approve", "0123456789"): "plans/0123456789/approve",
     ("reject", "0123456789"): "plans/0123456789/reject",
     ("pause", "n1"): "nodes/n1/pause",
@@ -293,7 +295,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("command", WORDS)
-def test_an_operators_words_go_to_their_route(monkeypatch: pytest.MonkeyPatch, command: tuple[str, str]) -> None:
+def test_an_operators_words_go_to_their_route(monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]) -> None:
     """Each command is one POST; --output json prints the server's answer."""
     told = {"plan": "0123456789", "node": "n1", "operator": "ann"}
     sent = speak(monkeypatch, Answer(202, told))
