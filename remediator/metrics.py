@@ -50,6 +50,8 @@ KUBERNETES_ERRORS = Counter(
 )
 CONFIG_VALID = Gauge("remediator_config_valid", "1 while the policy file is good; 0: the last good policy is in force")
 CONFIG_LOADED = Gauge("remediator_config_loaded_timestamp_seconds", "Since when the policy in force is, unix time")
+PLANS_WAITING = Gauge("remediator_plans_waiting", "Plans that wait for a human, by the records as last read")
+OPERATOR_WORDS = Counter("remediator_operator_words_total", "Words of operators that the API took", ["word"])
 SILENCES_ACTIVE = Gauge("remediator_silences_active", "Active silences of all Alertmanager peers, at their last answer")
 SOURCE_UP = Gauge("remediator_source_up", "1 when the last answer of an outside system was usable", ["source"])
 NOTICES_DROPPED = Counter("remediator_notices_dropped_total", "Notifications that found the queue full", ["target"])

@@ -136,7 +136,9 @@ def loaded(obj: Json) -> LoadedRecord:
 
 
 def _show(records: Sequence[LoadedRecord]) -> None:
-    """Since when each node is in an episode, and cordoned by us; 0: it is not."""
+    """Since when each node is in an episode, and cordoned by us; 0: it is not. And how many plans wait."""
+    asked = (Phase.AWAITING_APPROVAL, Phase.ESCALATED)
+    metrics.PLANS_WAITING.set(sum(1 for r in records if r.state.phase in asked and r.state.plan is not None))
     for record in records:
         state = record.state
         started = state.episode_started_at if state.episode_id else None

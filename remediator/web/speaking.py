@@ -9,6 +9,7 @@ from typing import Any
 
 from flask import Response, jsonify
 
+from remediator import metrics
 from remediator.core.fences import RecordConflictError
 from remediator.core.model import Signal
 from remediator.dispatcher import QueueFullError
@@ -33,6 +34,8 @@ def spoken(services: Services, said: Said, told: Mapping[str, Any]) -> tuple[Res
         services.say(said.node, said.words, said.operator)
     except RecordConflictError:
         return jsonify(error=f"somebody else wrote the record of {said.node} just now; try again"), 503
+    for word in said.words:
+        metrics.OPERATOR_WORDS.labels(word).inc()
     services.audit(said.node, said.operator, told)
     _wake(services, said)
     return jsonify(node=said.node, operator=said.operator, accepted=True, **told), 202

@@ -3,6 +3,7 @@
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -20,7 +21,7 @@ from remediator.adapters.records import KUBECTL, NodeRemediationRecords, status_
 from remediator.adapters.state_json import from_json, to_json
 from remediator.core.fences import AuditUnavailableError, RecordConflictError
 from remediator.core.model import Isolation, Level, Mode, Phase
-from remediator.core.state import EvictionRecord, NodeState, Notice, Outcome, OutcomeKind
+from remediator.core.state import EvictionRecord, NodeState, Notice, Outcome, OutcomeKind, Plan
 from remediator.drill.apiserver.faults import Fault
 from remediator.drill.stack import CRD_FILE
 from tests.adapters.canned import Answer, api_of, captured
@@ -174,6 +175,9 @@ def test_open_episodes_and_cordons_can_be_alerted_on(records):
     busy = NodeState(episode_id="e1", episode_started_at=100.0, isolation=Isolation.CORDONED_BY_US, isolated_at=110.0)
     record = records.save(records.load("n1"), busy)
     assert gauges() == [100.0, 110.0]
+    waiting = replace(busy, phase=Phase.AWAITING_APPROVAL, plan=Plan("p", "n1", "e1", Level.RED, 1.0, 2.0, 3, ()))
+    record = records.save(record, waiting)
+    assert gauges() and REGISTRY.get_sample_value("remediator_plans_waiting") == 1
     records.save(record, NodeState())
     assert gauges() == [0.0, 0.0]
 

@@ -87,6 +87,7 @@ events = st.lists(
                 "uncordon",
                 "release",
                 "approve",
+                "reject",
                 "slow",
                 "pause",
                 "resume",
@@ -128,6 +129,9 @@ def apply(world: World, event: str, amount: int) -> None:  # noqa: C901, PLR0912
         case "approve":
             plan = world.state.plan
             world.spec = replace(world.spec, approved_plan=plan.id if plan else "")
+        case "reject":
+            plan = world.state.plan
+            world.spec = replace(world.spec, rejected_plan=plan.id if plan else "")
         case "slow":
             world.termination_seconds = float(amount)
         case "pause" | "resume":

@@ -118,13 +118,14 @@ def states(draw: st.DrawFn) -> NodeState:
     st.sampled_from(SignalKind),
     st.none() | st.sampled_from(["memory", "cluster", "usages", "silences"]),
     st.booleans(),
+    st.sampled_from(["", "p1"]),
 )
 def test_any_state_gives_a_decision_and_a_legal_phase(
-    state: NodeState, other: float, mode: Mode, kind: SignalKind, blind: str | None, cordoned: bool
+    state: NodeState, other: float, mode: Mode, kind: SignalKind, blind: str | None, cordoned: bool, rejected: str
 ) -> None:
     """No exception; the phase is one that the table leads to; performed plans are in the record."""
     world = World.storm(other, policy=storm_policy(mode=mode), unschedulable=cordoned)
-    world.spec = OperatorSpec(approved_plan="p1")
+    world.spec = OperatorSpec(approved_plan="p1", rejected_plan=rejected)
     observation = world.observe()
     if blind:
         observation = replace(observation, **{blind: Unknown(blind, "x")})

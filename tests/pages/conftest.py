@@ -100,8 +100,13 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(browser: Any, running: Running) -> Iterator[Any]:
-    """Open a path in a fresh context; whatever the browser complained of fails the test."""
-    contexts, complaints = [], []
+    """Open a path in a fresh context; what the browser complained of, and any request elsewhere, fails the test."""
+    contexts: list[Any] = []
+    complaints: list[str] = []
+    foreign: list[str] = []
+
+    def ours(url: str) -> bool:
+        return url.startswith((running.url, "data:"))
 
     def opened(path: str = "/", **options: Any) -> Any:
         context = browser.new_context(**options)
@@ -110,6 +115,7 @@ def open_page(browser: Any, running: Running) -> Iterator[Any]:
         page.set_default_timeout(15_000)
         page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: foreign.append(request.url) if not ours(request.url) else None)
         page.goto(running.url + path)
         return page
 
@@ -117,3 +123,4 @@ def open_page(browser: Any, running: Running) -> Iterator[Any]:
     for context in contexts:
         context.close()
     assert complaints == []
+    assert foreign == [], "the page asked somebody else"

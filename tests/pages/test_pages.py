@@ -1,5 +1,6 @@
 """The pages in a real browser, in front of a real server: what people see, and what their buttons do."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,17 @@ def test_a_plan_is_rejected_and_not_asked_again(running: Running, open_page: Any
     assert "rejected" in page.locator("section[aria-labelledby=now]").inner_text()
     assert "spark-a-0" in page.locator("section[aria-labelledby=ranking]").inner_text()
     shot(page, "node-dark")
+
+
+def test_a_plan_approved_by_kubectl_runs_in_its_name(running: Running) -> None:
+    """The merge patch of the notification is enough, without our API; nobody's name is put on it."""
+    plan = running.plan()
+    path = "/apis/remediator.io/v1alpha1/noderemediations/n1"
+    assert running.cluster.patch(path, {"spec": {"approvedPlan": plan}}).ok
+    while running.record()["status"]["phase"] == "AWAITING_APPROVAL":
+        time.sleep(0.05)
+    held = running.record()["status"]["plan"]
+    assert (held["id"], held["approvedBy"]) == (plan, "kubectl, see the API server's audit log")
 
 
 def test_a_wrong_token_is_told_and_does_nothing(running: Running, open_page: Any) -> None:

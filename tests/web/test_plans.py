@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 
 from remediator.core.model import Level, Phase, SignalKind
 from remediator.core.state import Action, ActionKind, NodeState, OperatorSpec, Plan, RejectedPlan
@@ -40,6 +41,7 @@ def test_an_approval_goes_into_the_record_the_audit_and_a_pass() -> None:
     assert (code, told["operator"], told["verdict"]) == (202, "local", "approved")
     assert web.said == [("a", {"approvedPlan": ID}, "local")]
     assert web.audited == [("a", "local", {"plan": ID, "verdict": "approved"})]
+    assert REGISTRY.get_sample_value("remediator_operator_words_total", {"word": "approvedPlan"})
     (signal,) = web.dispatcher.submitted
     assert (signal.kind, signal.node, signal.plan_id, signal.operator) == (SignalKind.APPROVAL, "a", ID, "local")
 
