@@ -2,6 +2,7 @@
 
 import functools
 import json
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -134,13 +135,18 @@ def test_policy_is_verbatim(variant: str) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_server_takes_its_flags(variant: str) -> None:
-    """`remediator serve` understands every flag of the StatefulSet, each file it names is mounted."""
+def test_server_takes_its_settings(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`remediator serve` understands every flag and variable of the StatefulSet, each file it names is mounted."""
     pod = one(rendered(variant), "StatefulSet")["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     command, *flags = container["args"]
     assert command == "serve"
+    for variable in (v for v in container["env"] if v["name"].startswith("REMEDIATOR_")):
+        monkeypatch.setenv(variable["name"], variable.get("value", NAMESPACE))
+    understood = {parameter.envvar for parameter in serve.params}
+    assert {v["name"] for v in container["env"] if v["name"].startswith("REMEDIATOR_")} <= understood
     chosen = serve.make_context("serve", flags).params
+    assert all(chosen[name] for name in ("prometheus", "alertmanager", "config", "namespace", "identity"))
     mounts = [mount["mountPath"] for mount in container["volumeMounts"]]
     for name in ("config", "webhook_token_file", "operator_tokens_file", "tls_cert_file", "prometheus_header_file"):
         assert chosen[name] is None or str(chosen[name].parent) in mounts
@@ -261,6 +267,21 @@ def test_dashboards_are_there() -> None:
         assert json.loads(text)["uid"].startswith("remediator-")
         assert "wiki.example.com/memory" in text
         assert "remediator.io/docs" not in text
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_notes_say_what_comes_next(variant: str, tmp_path: Path) -> None:
+    """After an install three commands are told, warnings where something is given up, the route where it is by hand."""
+    chart = shutil.copytree(CHART, tmp_path / "chart")
+    probe = '{kind: Probe, metadata: {name: p}, notes: {{ include (print .Template.BasePath "/NOTES.txt") . | quote }}}'
+    (chart / "templates" / "probe.yaml").write_text(probe)
+    command = ["template", "remediator", str(chart), "-s", "templates/probe.yaml", "--namespace", NAMESPACE]
+    done = helm("helm3", *command, "-f", str(values_file(variant)))
+    notes = yaml.safe_load(done.stdout)["notes"]
+    assert [f"  {n}. " in notes for n in (1, 2, 3)] == [True] * 3
+    assert "explain NODE" in notes
+    assert ("WARNING: audit.persistence is off" in notes) == (variant == "observe")
+    assert ("continue: true\n" in notes) == (variant == "plain-prometheus")
 
 
 def test_secrets_are_only_referred_to() -> None:
