@@ -6,7 +6,7 @@ BIN := .venv/bin
 SCENARIO ?= storm
 
 .DEFAULT_GOAL := help
-.PHONY: help venv tools chart drill drill-live test check lint acceptance lock clean FORCE
+.PHONY: help venv tools chart docs drill drill-live test check lint acceptance lock clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -28,6 +28,9 @@ tools: .tools/ready .tools/helm-ready
 chart: venv ## write the dashboards, and copy rules, route and dashboards into the Helm chart
 	@$(BIN)/python -m dashboards.generate
 	@$(BIN)/python -m scripts.fill_chart
+
+docs: venv ## write the pages that list what the code holds: metrics, rights
+	@$(BIN)/python -m scripts.reference
 
 drill: venv tools ## rehearse: the whole product against a simulated cluster (SCENARIO=storm|spike|pdb|silenced)
 	@$(BIN)/remediator drill --scenario $(SCENARIO) $(DRILL_OPTIONS)
