@@ -105,6 +105,10 @@ def open_page(browser: Any, running: Running) -> Iterator[Any]:
     complaints: list[str] = []
     foreign: list[str] = []
 
+    def complains(message: Any) -> bool:
+        """A refusal that the page tells people about is no complaint."""
+        return bool(message.type == "error" and "status of 401" not in message.text)
+
     def ours(url: str) -> bool:
         return url.startswith((running.url, "data:"))
 
@@ -113,7 +117,7 @@ def open_page(browser: Any, running: Running) -> Iterator[Any]:
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(15_000)
-        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("console", lambda message: complaints.append(message.text) if complains(message) else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: foreign.append(request.url) if not ours(request.url) else None)
         page.goto(running.url + path)

@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from remediator.cli import cli
 from tests.pages.conftest import SCREENSHOTS, TOKEN, Running
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("pages")]
@@ -84,6 +86,23 @@ def test_a_plan_approved_by_kubectl_runs_in_its_name(running: Running) -> None:
     assert (held["id"], held["approvedBy"]) == (plan, "kubectl, see the API server's audit log")
 
 
+def test_a_plan_is_approved_on_the_command_line_and_too_late_is_told(running: Running, tmp_path: Path) -> None:
+    """Accepted by name (exit 0); without a token, and once the plan ran, refused in words (exit 1)."""
+    plan = running.plan()
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+    where = ["--server", running.url]
+    call = ["approve", plan, *where, "--token-file", str(tmp_path / "token")]
+    assert call[0] + " " + plan in CliRunner().invoke(cli, ["status", *where]).output
+    assert CliRunner().invoke(cli, ["approve", plan, *where]).exit_code == 1
+    accepted = CliRunner().invoke(cli, call)
+    assert (accepted.exit_code, "approved by ann" in accepted.output) == (0, True)
+    while running.record()["status"]["phase"] == "AWAITING_APPROVAL":
+        time.sleep(0.05)
+    late = CliRunner().invoke(cli, call)
+    assert (late.exit_code, "approved by ann" in late.output) == (1, True)
+    assert plan in CliRunner().invoke(cli, ["plans", *where]).output
+
+
 def test_a_wrong_token_is_told_and_does_nothing(running: Running, open_page: Any) -> None:
     """Without a token the page asks for it; a wrong one is refused in the server's words."""
     plan = running.plan()
@@ -92,6 +111,10 @@ def test_a_wrong_token_is_told_and_does_nothing(running: Running, open_page: Any
     page.locator(f"#approve-{plan}").click()
     page.get_by_role("status").filter(has_text="Enter your operator token").wait_for()
     assert page.evaluate("document.activeElement.id") == "token"
+    page.get_by_label("Your operator token").fill("wrong")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.locator(f"#approve-{plan}").click()
+    page.get_by_role("status").filter(has_text="a named operator's token is needed").wait_for()
     assert running.plan() == plan
 
 
