@@ -32,7 +32,7 @@ chart: venv ## write the dashboards, and copy rules, route and dashboards into t
 docs: venv ## write the pages that list what the code holds: metrics, rights
 	@$(BIN)/python -m scripts.reference
 
-drill: venv tools ## rehearse: the whole product against a simulated cluster (SCENARIO=storm|spike|pdb|silenced)
+drill: venv tools ## rehearse: the whole product against a simulated cluster (SCENARIO=NAME, `remediator drill --list`)
 	@$(BIN)/remediator drill --scenario $(SCENARIO) $(DRILL_OPTIONS)
 
 drill-live: venv tools ## the same with real cgroups, real processes and real memory (root)

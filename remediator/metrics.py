@@ -53,6 +53,21 @@ CONFIG_LOADED = Gauge("remediator_config_loaded_timestamp_seconds", "Since when 
 PLANS_WAITING = Gauge("remediator_plans_waiting", "Plans that wait for a human, by the records as last read")
 OPERATOR_WORDS = Counter("remediator_operator_words_total", "Words of operators that the API took", ["word"])
 SILENCES_ACTIVE = Gauge("remediator_silences_active", "Active silences of all Alertmanager peers, at their last answer")
+STRATEGY_THRESHOLD = Gauge(
+    "remediator_strategy_threshold_ratio", "From where on a strategy of Koordinator fires", ["node", "strategy", "edge"]
+)
+STRATEGY_REFUSED = Gauge(
+    "remediator_strategy_refused_nodes",
+    "Nodes on which a strategy's newest settings cannot run; the last good ones stay, if there are any",
+    ["strategy"],
+)
+LEDGER_PRESENT = Gauge(
+    "remediator_ledger_present", "1 when the node has this ledger of Koordinator's", ["node", "resource"]
+)
+LEDGER_ALLOCATABLE = Gauge("remediator_ledger_allocatable_bytes", "What the ledger may give", ["node", "resource"])
+LEDGER_REQUESTED = Gauge(
+    "remediator_ledger_requested_bytes", "What pods under the priority threshold request of it", ["node", "resource"]
+)
 SOURCE_UP = Gauge("remediator_source_up", "1 when the last answer of an outside system was usable", ["source"])
 NOTICES_DROPPED = Counter("remediator_notices_dropped_total", "Notifications that found the queue full", ["target"])
 NOTICES_FAILED = Counter("remediator_notices_failed_total", "Notifications that a target did not take", ["target"])

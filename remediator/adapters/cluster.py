@@ -27,7 +27,7 @@ from remediator.adapters.surroundings import (
     slim,
     workloads,
 )
-from remediator.core.model import ClusterFacts, Rejection, Unknown
+from remediator.core.model import ClusterFacts, NodeFacts, PodFacts, Rejection, Unknown
 from remediator.core.reason import Reason
 from remediator.core.tracking import CORDONED_BY
 
@@ -40,6 +40,7 @@ RBAC_RULES: tuple[Json, ...] = (
     {"apiGroups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": ["list"]},
     {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list"]},
 )
+KOORDINATOR_KEY = "resource-threshold-config"
 _SOURCE = "kubernetes"
 _THREADS = 8
 DEADLINE_SECONDS = 12.0
@@ -47,6 +48,14 @@ _LOOKUP_SECONDS = 5.0
 _SURROUNDINGS_SECONDS = 2.0
 _REMEMBERED_SECONDS = 900.0
 """A namespace whose last pod has left the node is still looked at so long: where did its successors land?"""
+
+
+def config_map_rule(name: str) -> Json:
+    """The right to read one ConfigMap, by its namespace/name."""
+    namespace, _, short = name.partition("/")
+    return {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [short], "verbs": ["get"]} | {
+        "namespace": namespace
+    }
 
 
 class KubernetesCluster:
@@ -130,6 +139,25 @@ class KubernetesCluster:
         except KubernetesError as error:
             return Unknown(_SOURCE, str(error))
         return str(pod["metadata"]["uid"])
+
+    def config_map(self, name: str) -> str | Unknown | None:
+        """Text of `resource-threshold-config` in the ConfigMap of this namespace/name; None when there is none."""
+        namespace, _, short = name.partition("/")
+        try:
+            found = self._api.read(self._api.core.read_namespaced_config_map, short, namespace)
+        except KubernetesError as error:
+            return None if error.status == 404 else Unknown(_SOURCE, str(error))
+        text = (found.get("data") or {}).get(KOORDINATOR_KEY)
+        return None if text is None else str(text)
+
+    def ledger_holders(self) -> Mapping[str, tuple[NodeFacts, tuple[PodFacts, ...]]] | Unknown:
+        """Every node with its pods that ask for Koordinator's extended memory; as old as the other nodes may be."""
+        try:
+            nodes = self._others.known(self._deadline_seconds)
+            holders = self._others.holders(self._deadline_seconds)
+        except (KubernetesError, TimeoutError) as error:
+            return Unknown(_SOURCE, f"the nodes cannot be listed: {error}")
+        return {node.name: (node.facts, holders.get(node.name, ())) for node in nodes}
 
     def isolated_by_us(self) -> Sequence[str] | Unknown:
         """Nodes that carry our cordon annotation. Also keeps warm what an act will want of the other nodes."""

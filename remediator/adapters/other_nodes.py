@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from remediator.adapters.kubernetes_api import KubernetesApi
-from remediator.adapters.pod_facts import alive, node_facts, pod_requests
+from remediator.adapters.pod_facts import alive, extended_requests, node_facts, pod_facts, pod_requests
 from remediator.adapters.refreshing import Refreshed
-from remediator.core.model import NodeFacts
+from remediator.core.model import NodeFacts, PodFacts
 
 Json = dict[str, Any]
 _FRESH_SECONDS = 30.0
@@ -52,7 +52,7 @@ class OtherNodes:
     def peers(self, node: str, wait_seconds: float) -> tuple[NodeFacts, ...]:
         """All nodes but this one, with what is requested on them. Raises KubernetesError, TimeoutError."""
         end = time.monotonic() + wait_seconds
-        requested = self._requested.get(wait_seconds)
+        requested = self._requested.get(wait_seconds).bytes
         nodes = self._nodes.get(end - time.monotonic())
         return tuple(
             replace(known.facts, requested_bytes=requested.get(known.name, 0)) for known in nodes if known.name != node
@@ -62,6 +62,10 @@ class OtherNodes:
         """Read again, in the background, what would soon be too old: the first act must not wait for a long list."""
         self._requested.renew_when_older(self._warm_seconds)
 
+    def holders(self, wait_seconds: float) -> Mapping[str, tuple[PodFacts, ...]]:
+        """Node -> its pods that ask for extended memory. Raises KubernetesError, TimeoutError."""
+        return self._requested.get(wait_seconds).holders
+
     def known(self, wait_seconds: float, *, just_read: bool = False) -> tuple[KnownNode, ...]:
         """All nodes; `just_read`: at most two seconds old. Raises KubernetesError, TimeoutError."""
         newest = _JUST_READ_SECONDS / self._speed if just_read else None
@@ -70,15 +74,25 @@ class OtherNodes:
     def _read_nodes(self) -> tuple[KnownNode, ...]:
         return tuple(known_node(node) for page in self._api.pages(self._api.core.list_node) for node in page)
 
-    def _read_requested(self) -> Mapping[str, int]:
-        """Node -> memory requested by the pods bound to it."""
-        found: dict[str, int] = {}
+    def _read_requested(self) -> "Requested":
+        """Memory requested by the pods bound to each node, and who asks for extended memory."""
+        found = Requested({}, {})
         for page in self._api.pages(self._api.core.list_pod_for_all_namespaces):
             for pod in page:
                 name = pod["spec"].get("nodeName")
                 if name and alive(pod):
-                    found[name] = found.get(name, 0) + pod_requests(pod["spec"])
+                    found.bytes[name] = found.bytes.get(name, 0) + pod_requests(pod["spec"])
+                    if extended_requests(pod["spec"]):
+                        found.holders[name] = (*found.holders.get(name, ()), pod_facts(pod, lambda _: None))
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """What one reading of all pods came to, by node."""
+
+    bytes: dict[str, int]
+    holders: dict[str, tuple[PodFacts, ...]]
 
 
 def known_node(node: Json) -> KnownNode:

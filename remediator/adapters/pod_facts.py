@@ -69,7 +69,7 @@ def pod_facts(pod: Json, owner_of: OwnerOf) -> PodFacts:
         terminations=tuple(_terminations(status)),
         disruption_target=str(target.get("reason") or "") if target.get("status") == "True" else "",
         finalizers=tuple(metadata.get("finalizers") or ()),
-        extended_requests=_extended(spec),
+        extended_requests=extended_requests(spec),
         ended_at=_ended_at(status, target),
     )
 
@@ -116,7 +116,8 @@ def _limit(containers: list[Json]) -> int | None:
     return None if not limits or None in limits else sum(memory_bytes(limit) for limit in limits)
 
 
-def _extended(spec: Json) -> Mapping[str, int]:
+def extended_requests(spec: Json) -> Mapping[str, int]:
+    """Requests of Koordinator's extended memory, bytes by resource; those that are 0 are left out."""
     found = {name: pod_requests(spec, name) for name in KOORDINATOR_RESOURCES}
     return {name: size for name, size in found.items() if size}
 

@@ -61,6 +61,10 @@ class Rights:
         attributes = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
         if rule.get("namespaced"):
             attributes["namespace"] = self._namespace
+        if rule.get("namespace"):
+            attributes["namespace"] = rule["namespace"]
+        if names := rule.get("resourceNames"):
+            attributes["name"] = names[0]
         body = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",

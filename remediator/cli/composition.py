@@ -13,10 +13,12 @@ from remediator.cli.generations import Generation, Generations
 from remediator.cli.outside import Outside, connect
 from remediator.config import Settings, scaled
 from remediator.config.watched import WatchedPolicy
+from remediator.core.model import Unknown
 from remediator.core.policy import Policy
 from remediator.core.question import Question
 from remediator.dispatcher import Dispatcher
 from remediator.reconciler import Reconciler
+from remediator.reconciler.gauging import StrategyGauges
 from remediator.reconciler.places import Places
 from remediator.reconciler.resyncing import Resync
 from remediator.reconciler.telling import Teller
@@ -53,7 +55,11 @@ def compose(settings: Settings, policy: Policy, *, reads_only: bool = False, at:
 
     `at`: Prometheus is asked about that moment instead of now.
     """
-    watched = WatchedPolicy(policy, settings.config, time.time)
+
+    def live(name: str) -> str | Unknown | None:
+        return outside.ports.cluster.config_map(name)
+
+    watched = WatchedPolicy(policy, settings.config, time.time, live)
     outside = connect(settings, lambda: watched.policy, reads_only=reads_only, at=at)
     pool = ThreadPoolExecutor(_OBSERVE_THREADS, thread_name_prefix="observe")
     places = Places(outside.ports.leases)
@@ -61,7 +67,8 @@ def compose(settings: Settings, policy: Policy, *, reads_only: bool = False, at:
     def build(watched: WatchedPolicy) -> Generation:
         return _generation(settings, watched, outside, pool, places, lambda: dispatcher.stopping)
 
-    generations = Generations(watched, build, outside.events, outside.notifier, settings.namespace)
+    gauges = StrategyGauges(outside.ports.cluster)
+    generations = Generations(watched, build, outside.events, outside.notifier, settings.namespace, gauges)
     dispatcher = Dispatcher(
         generations.reconcile,
         generations.wakes,

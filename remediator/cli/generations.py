@@ -14,6 +14,7 @@ from remediator.config.watched import Reload, WatchedPolicy
 from remediator.core.model import Signal
 from remediator.core.state import Notice
 from remediator.reconciler import Reconciler
+from remediator.reconciler.gauging import StrategyGauges
 from remediator.reconciler.ports import Events, Notifier
 from remediator.reconciler.resyncing import Resync, Wake
 from remediator.reconciler.telling import Teller
@@ -41,11 +42,13 @@ class Generations:
         events: Events,
         notifier: Notifier,
         namespace: str,
+        gauges: StrategyGauges,
     ) -> None:
-        self._watched, self._build = watched, build
+        self._watched, self._build, self._gauges = watched, build, gauges
         self._events, self._notifier, self._namespace = events, notifier, namespace
+        came = watched.reload()
         self.now = build(watched)
-        self._count()
+        self._follow(came if came is Reload.REFUSED else Reload.UNCHANGED)
 
     def reconcile(self, signal: Signal) -> float | None:
         """One pass, with the policy in force as it begins."""
@@ -56,8 +59,9 @@ class Generations:
         return self.now.reconciler.explain(node)
 
     def wakes(self) -> list[Wake]:
-        """Look at the policy file, then at what is due."""
+        """Look at the policy file, show its thresholds, then look at what is due."""
         self._follow(self._watched.reload())
+        self._gauges.update(self._watched.policy)
         return self.now.resync.wakes()
 
     def told(self) -> Json:

@@ -133,6 +133,8 @@ def needed_rights(policy: Policy) -> list[dict[str, object]]:
     """What the service account must be allowed in this policy's modes; observe needs no right to act."""
     modes = {policy.mode, *(rule.mode for rule in policy.mode_rules)}
     rules = [*cluster.RBAC_RULES, *records.RBAC_RULES, *leases.RBAC_RULES, *events.RBAC_RULES]
+    if policy.koordinator.config_map:
+        rules.append(cluster.config_map_rule(policy.koordinator.config_map))
     if modes & {Mode.APPROVE, Mode.ENFORCE}:
         rules += actuator.RBAC_RULES
         if any(row.scale_on_pressure is not None for row in policy.business):

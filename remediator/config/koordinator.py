@@ -4,9 +4,10 @@ Only the merged result of a node can be judged (core/strategy_policy.py); here t
 every node without an own entry gets.
 """
 
+import re
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StrictBool, StrictInt, model_validator
+from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
 
 from remediator.config.sections import Count, Labels, Section
 from remediator.core.model import Strategy
@@ -51,12 +52,28 @@ class KoordinatorSection(Section):
     cluster: Annotated[ThresholdsSection, Field(alias="clusterStrategy")] = ThresholdsSection()
     nodes: Annotated[tuple[NodeStrategySection, ...], Field(alias="nodeStrategies")] = ()
     max_pods_per_round: Count = KoordinatorPolicy().max_pods_per_round
+    config_map: StrictStr = ""
+
+    @field_validator("config_map")
+    @classmethod
+    def _namespace_and_name(cls, given: str) -> str:
+        if given and not re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?", given):
+            raise ValueError(f"{given!r} is no NAMESPACE/NAME, for example koordinator-system/slo-controller-config")
+        return given
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if self.config_map and self.model_fields_set.intersection(("cluster", "nodes")):
+            raise ValueError(
+                "config_map is where the thresholds come from: leave out clusterStrategy and nodeStrategies"
+            )
+        return self
 
     @model_validator(mode="after")
     def _may_run(self) -> Self:
         policy = self.to_policy()
         found = [f"{name}: {why}" for name in policy.strategies for why in problems(name, merged(policy, {}))]
-        if found and not self.nodes:
+        if found and not self.nodes and not self.config_map:
             raise ValueError("; ".join(found))
         return self
 
@@ -67,4 +84,5 @@ class KoordinatorSection(Section):
             cluster=self.cluster.to_thresholds(),
             nodes=tuple(NodeThresholds(node.node_selector, node.to_thresholds()) for node in self.nodes),
             max_pods_per_round=self.max_pods_per_round,
+            config_map=self.config_map,
         )

@@ -7,13 +7,16 @@ force and says why, until it is mended. Nothing is told here; whoever asks for `
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum, auto
 from pathlib import Path
 
 from remediator.config.plain import plain
 from remediator.config.policy_file import load_policy
 from remediator.config.problems import ConfigError, Problem
+from remediator.core.model import Unknown
 from remediator.core.policy import Policy
+from remediator.core.strategy_policy import KoordinatorPolicy, UnreadableStrategyConfig, followed, from_config_map
 
 
 class Reload(Enum):
@@ -34,32 +37,81 @@ def config_hash(policy: Policy) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-class WatchedPolicy:
-    """A policy and the file it comes from (None: the shipped policy, which never changes)."""
+Live = Callable[[str], str | Unknown | None]
+"""Text of `resource-threshold-config` in the ConfigMap of that namespace/name; None: there is none."""
 
-    def __init__(self, policy: Policy, file: Path | None, clock: Callable[[], float]) -> None:
+
+class WatchedPolicy:
+    """A policy, the file it comes from (None: the shipped policy, which never changes), and the ConfigMap it names."""
+
+    def __init__(
+        self, policy: Policy, file: Path | None, clock: Callable[[], float], live: Live = lambda name: None
+    ) -> None:
         """`policy` is what the file held when it was read first. `clock`: unix seconds."""
-        self.file, self.policy, self.config_hash = file, policy, config_hash(policy)
-        self.since = clock()
+        self.file, self._live, self._clock = file, live, clock
+        self._of_file, self.policy = policy, policy
+        if policy.koordinator.config_map:  # not read yet
+            self.policy = replace(policy, koordinator=replace(policy.koordinator, strategies=()))
+        self.config_hash, self.since = config_hash(self.policy), clock()
         self.problems: tuple[str, ...] = ()
-        self._clock = clock
 
     def reload(self) -> Reload:
-        """Read the file again. A mounted ConfigMap changes by a swapped link, so it is read, and never watched."""
-        if self.file is None:
-            return Reload.UNCHANGED
+        """Read file and ConfigMap again: a mounted file changes by a swapped link, so it is read and never watched."""
         before = self.problems
+        problems: tuple[str, ...] = ()
         try:
-            policy = load_policy(self.file)
-            _may_follow(self.policy, policy, str(self.file))
+            self._of_file = self._read_file()
         except ConfigError as refused:
-            self.problems = tuple(problem.located(refused.source) for problem in refused.problems)
-            return Reload.UNCHANGED if self.problems == before else Reload.REFUSED
-        self.problems = ()
-        if policy == self.policy:
-            return Reload.MENDED if before else Reload.UNCHANGED
-        self.policy, self.config_hash, self.since = policy, config_hash(policy), self._clock()
-        return Reload.REPLACED
+            problems = tuple(problem.located(refused.source) for problem in refused.problems)
+        policy, live_problems = self._laid_over(self._of_file, self.policy.koordinator)
+        self.problems = (*problems, *live_problems)
+        replaced = policy != self.policy
+        if replaced:
+            self.policy, self.config_hash, self.since = policy, config_hash(policy), self._clock()
+        if self.problems and self.problems != before:
+            return Reload.REFUSED
+        if replaced:
+            return Reload.REPLACED
+        return Reload.MENDED if before and not self.problems else Reload.UNCHANGED
+
+    def _read_file(self) -> Policy:
+        if self.file is None:
+            return self._of_file
+        policy = load_policy(self.file)
+        _may_follow(self._of_file, policy, str(self.file))
+        return policy
+
+    def _laid_over(self, policy: Policy, before: KoordinatorPolicy | None) -> tuple[Policy, tuple[str, ...]]:
+        """(the policy with the ConfigMap's thresholds, what is wrong with that one).
+
+        What cannot be read leaves the last good thresholds; where there never were any, no strategy runs.
+        """
+        wanted = policy.koordinator
+        if not wanted.config_map or not wanted.strategies:
+            return policy, ()
+        kept = before if before is not None and before.config_map == wanted.config_map else None
+        found, problem = self._thresholds(wanted)
+        if found is None and kept is not None and kept.strategies:
+            found = replace(wanted, cluster=kept.cluster, nodes=kept.nodes, earlier=kept.earlier)
+        elif found is None:
+            found = replace(wanted, strategies=())
+        elif kept is not None and kept.strategies:
+            same = (found.cluster, found.nodes) == (kept.cluster, kept.nodes)
+            found = replace(found, earlier=kept.earlier) if same else followed(kept, found)
+        return replace(policy, koordinator=found), (problem,) if problem else ()
+
+    def _thresholds(self, wanted: KoordinatorPolicy) -> tuple[KoordinatorPolicy | None, str]:
+        """(the ConfigMap's settings, "") or (None, why not)."""
+        text = self._live(wanted.config_map)
+        if isinstance(text, Unknown):
+            return None, f"ConfigMap {wanted.config_map}: cannot be read: {text.why}"
+        if text is None:
+            return None, f"ConfigMap {wanted.config_map}: not there, or without resource-threshold-config"
+        try:
+            found = from_config_map(text, wanted.strategies)
+        except UnreadableStrategyConfig as error:
+            return None, f"ConfigMap {wanted.config_map}: {error}"
+        return replace(wanted, cluster=found.cluster, nodes=found.nodes), ""
 
 
 def _may_follow(before: Policy, after: Policy, source: str) -> None:

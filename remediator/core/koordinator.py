@@ -7,12 +7,12 @@ tiers and controllers are not asked for, but a declared `critical` protects.
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from remediator.core.model import MemoryFacts, NodeFacts, PodFacts, Strategy
 from remediator.core.policy import Policy
 from remediator.core.state import NodeState
-from remediator.core.strategy_policy import Thresholds, merged, problems
+from remediator.core.strategy_policy import Thresholds, in_force, merged, problems
 
 QOS_LABEL = "koordinator.sh/qosClass"
 CLASS_LABEL = "koordinator.sh/priority-class"
@@ -37,7 +37,7 @@ class Demand:
     unknown: tuple[str, ...] = ()
     """Ledgers that the node does not have: no action, told."""
     refused: tuple[str, ...] = ()
-    """Why the strategy cannot run with these settings."""
+    """Why the newest settings cannot run; then the last good ones are in force, or nothing is asked for."""
 
     @property
     def bytes(self) -> int:
@@ -105,7 +105,8 @@ class Ledger:
 
 def ledgers(node: NodeFacts, pods: Iterable[PodFacts], policy: Policy) -> tuple[Ledger, ...]:
     """Both ledgers of a node, as MemoryAllocatableEvict sees them (all classes when it is not set up)."""
-    most = merged(policy.koordinator, node.labels).allocatable_evict_priority_threshold
+    settings, _ = in_force(policy.koordinator, Strategy.MEMORY_ALLOCATABLE_EVICT, node.labels)
+    most = settings.allocatable_evict_priority_threshold
     pods, found = tuple(pods), node.extended_allocatable
     limit = 7999 if most is None else most
     return tuple(Ledger(r, r in found, found.get(r, 0), requested(pods, r, limit)) for r in LEDGERS)
@@ -169,21 +170,21 @@ def demands(
     Memory on its way (`pending_bytes`, terminating pods' requests) is credited.
     """
     koordinator = policy.koordinator
-    thresholds = merged(koordinator, node.labels)
-    if not koordinator.strategies or thresholds.enable is False:
+    if not koordinator.strategies or merged(koordinator, node.labels).enable is False:
         return ()
     asked = []
     for strategy in ROUND_ORDER:
         if strategy not in koordinator.strategies:
             continue
-        refused = problems(strategy, thresholds)
-        if refused:
-            asked.append(Demand(strategy, thresholds, refused=refused))
+        thresholds, refused = in_force(koordinator, strategy, node.labels)
+        if refused and problems(strategy, thresholds):
+            demand = Demand(strategy, thresholds)
         elif strategy is Strategy.MEMORY_ALLOCATABLE_EVICT:
-            asked.append(ledger_demand(node, pods, state, thresholds, policy, now))
+            demand = ledger_demand(node, pods, state, thresholds, policy, now)
         else:
             release = usage_release(memory.used_bytes, memory.total_bytes, thresholds)
-            asked.append(Demand(strategy, thresholds, usage_bytes=max(0, release - pending_bytes)))
+            demand = Demand(strategy, thresholds, usage_bytes=max(0, release - pending_bytes))
+        asked.append(replace(demand, refused=refused))
     return tuple(asked)
 
 

@@ -13,6 +13,12 @@ from remediator.core.situation import Situation
 from remediator.core.state import EvictionRecord, Reasoned, Refusal
 
 
+def best_effort(pod: PodFacts) -> bool:
+    """By Koordinator's labels: QoS class BE, priority class batch or free."""
+    batch = pod.labels.get("koordinator.sh/priority-class") in ("koord-batch", "koord-free")
+    return batch or pod.labels.get("koordinator.sh/qosClass") == "BE"
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """A pod with what was looked up for it."""
@@ -26,8 +32,9 @@ class Profile:
 
     @property
     def online(self) -> bool:
-        """Everything but `offline` serves somebody."""
-        return self.standing.tier is not Tier.OFFLINE
+        """Everything serves somebody but `offline`, and what nobody declared and Koordinator calls best effort."""
+        tier = self.standing.tier
+        return not best_effort(self.pod) if tier is None else tier is not Tier.OFFLINE
 
 
 @dataclass(frozen=True, slots=True)

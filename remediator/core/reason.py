@@ -180,7 +180,7 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.NOT_CALM_YET: "the node is not calm yet, it is released as soon as it is",
     Reason.SETTLING: "the last round is settling",
     Reason.ESCALATED: "a human is asked, the node does not get well",
-    Reason.STRATEGY_REFUSED: "a strategy's settings are refused, it does not run",
+    Reason.STRATEGY_REFUSED: "a strategy's settings are refused; the last good ones stay, or it does not run",
     Reason.LEDGER_UNKNOWN: "the node lacks a ledger that a strategy needs",
     Reason.OOM_STORM: "the kernel kills again and again on the node",
     Reason.NOT_SERVING: "it is not in service by a label of ours",

@@ -64,14 +64,52 @@ class KoordinatorPolicy:
     cluster: Thresholds = Thresholds()
     nodes: tuple[NodeThresholds, ...] = ()
     max_pods_per_round: int = 3
+    config_map: str = ""
+    """namespace/name of Koordinator's own ConfigMap, read live; empty: `cluster` and `nodes` are the policy file's."""
+    earlier: tuple["Settings", ...] = ()
+    """What stood there before, newest first: where settings cannot run on a node, the last that could stay in force."""
+
+
+KEPT_SETTINGS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One state of the settings of all nodes."""
+
+    cluster: Thresholds
+    nodes: tuple[NodeThresholds, ...]
 
 
 class UnreadableStrategyConfig(Exception):  # noqa: N818 - named as what it is
     """The ConfigMap cannot be read; the last good settings stay in force."""
 
 
-def merged(policy: KoordinatorPolicy, labels: Mapping[str, str]) -> Thresholds:
-    """The settings in force on a node with these labels."""
+def followed(before: KoordinatorPolicy, after: KoordinatorPolicy) -> KoordinatorPolicy:
+    """The later settings, which remember the earlier ones."""
+    earlier = (Settings(before.cluster, before.nodes), *before.earlier)[:KEPT_SETTINGS]
+    return replace(after, earlier=earlier)
+
+
+def in_force(
+    policy: KoordinatorPolicy, strategy: Strategy, labels: Mapping[str, str]
+) -> tuple[Thresholds, tuple[str, ...]]:
+    """(a strategy's settings on a node with these labels, why the newest ones are refused).
+
+    Refused ones give way to the last that could run; where none could, they are given and nothing may run by them.
+    """
+    newest = merged(policy, labels)
+    refused = problems(strategy, newest)
+    if refused:
+        for settings in policy.earlier:
+            found = merged(settings, labels)
+            if not problems(strategy, found):
+                return found, refused
+    return newest, refused
+
+
+def merged(policy: KoordinatorPolicy | Settings, labels: Mapping[str, str]) -> Thresholds:
+    """The newest settings of a node with these labels, valid or not."""
     over = next((n.thresholds for n in policy.nodes if _matches(n.node_selector, labels)), Thresholds())
     return _laid_over(_laid_over(DEFAULTS, policy.cluster), over)
 

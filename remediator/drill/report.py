@@ -3,7 +3,7 @@
 Its keys are an interface: scenarios name them in their wants, and others read report.json.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from remediator.drill.declared import PROTECTED, declared_tier
@@ -29,6 +29,7 @@ def compile_report(scenario: Scenario, speed: float, chronicle: Chronicle) -> di
         "levels": levels,
         "notified": _notified(focus, chronicle.notices),
         "evicted": evicted,
+        "pod_events": _pod_events(chronicle.notices),
         "drained": _told(chronicle, "endpoints_drained", focus),
         "restored": _told(chronicle, "endpoints_restored", focus),
         "still_drained": _still_drained(chronicle.events),
@@ -126,7 +127,8 @@ def _evicted(scenario: Scenario, chronicle: Chronicle) -> list[Json]:
             tier = declared_tier(scenario, event["workload"])
             told = {key: event[key] for key in ("namespace", "name", "uid", "node", "workload", "bytes", "at")}
             score = action.get("score")
-            found.append(told | {"tier": tier, "score": round(score, 2) if score is not None else None})
+            told |= {"strategy": action.get("strategy"), "score": round(score, 2) if score is not None else None}
+            found.append(told | {"tier": tier})
     return found
 
 
@@ -156,6 +158,11 @@ def _cordoned_first(chronicle: Chronicle, node: str) -> bool | None:
         return None
     before = order[: order.index("pod_terminating")]
     return "cordoned" in before and "tainted" in before
+
+
+def _pod_events(events: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Reasons of the Events that pods got from the remediator, one for each pod and reason."""
+    return sorted(str(e["reason"]) for e in events if (e.get("involvedObject") or {}).get("kind") == "Pod")
 
 
 def _held_by_budget(audit: Iterable[Json]) -> list[str]:

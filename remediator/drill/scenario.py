@@ -56,6 +56,8 @@ class NodeSpec(Section):
     swap: Size = 0
     extended: dict[Text, Size] = Field(default_factory=dict)
     """Further allocatable resources, e.g. kubernetes.io/batch-memory."""
+    extended_points: dict[Text, Points] = Field(default_factory=dict)
+    """How such a resource changes, in steps: from each point on it has its bytes."""
 
     @model_validator(mode="after")
     def _room_for_pods(self) -> "NodeSpec":
@@ -127,6 +129,14 @@ class WorkloadSpec(Section):
     def id(self) -> str:
         """namespace/Kind/name."""
         return f"{self.namespace}/{self.kind}/{self.name}"
+
+
+class ConfigMapSpec(Section):
+    """A ConfigMap that is there from the beginning, e.g. Koordinator's."""
+
+    namespace: Text
+    name: Text
+    data: dict[Text, StrictStr] = Field(default_factory=dict)
 
 
 class BudgetSpec(Section):
@@ -257,6 +267,7 @@ class Scenario(Section):
     nodes: Annotated[tuple[NodeSpec, ...], Field(min_length=1)]
     workloads: tuple[WorkloadSpec, ...]
     budgets: tuple[BudgetSpec, ...] = ()
+    config_maps: tuple[ConfigMapSpec, ...] = ()
     host_processes: tuple[HostProcessSpec, ...] = ()
     faults: tuple[FaultSpec, ...] = ()
     silences: tuple[SilenceSpec, ...] = ()

@@ -13,6 +13,8 @@ from remediator.core.model import (
     ClusterFacts,
     Level,
     MemoryFacts,
+    NodeFacts,
+    PodFacts,
     PodUsage,
     Rejection,
     Signal,
@@ -64,6 +66,12 @@ class Cluster(Protocol):
 
     def pod_uid(self, namespace: str, name: str) -> str | Unknown | None:
         """UID of the pod that has this name now; None when there is none."""
+
+    def config_map(self, name: str) -> str | Unknown | None:
+        """Koordinator's `resource-threshold-config` in the ConfigMap of this namespace/name; None: there is none."""
+
+    def ledger_holders(self) -> Mapping[str, tuple[NodeFacts, tuple[PodFacts, ...]]] | Unknown:
+        """Every node with its pods that ask for Koordinator's extended memory."""
 
     def isolated_by_us(self) -> Sequence[str] | Unknown:
         """Nodes that carry our cordon annotation."""

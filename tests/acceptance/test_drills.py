@@ -141,6 +141,18 @@ def test_many_red_nodes_stop_all_evictions(drilled: Run) -> None:
     as_wanted(drilled("storm-brake"))
 
 
+@pytest.mark.xdist_group("koordinator-usage")
+def test_koordinators_strategies_act_on_use(drilled: Run) -> None:
+    """Thresholds of Koordinator's own ConfigMap, its order, its Events."""
+    as_wanted(drilled("koordinator-usage"))
+
+
+@pytest.mark.xdist_group("koordinator-ledger")
+def test_a_ledger_at_zero_is_acted_on_after_a_while(drilled: Run) -> None:
+    """The story of Koordinator's documentation; a moment at zero is not believed."""
+    as_wanted(drilled("koordinator-ledger"))
+
+
 @pytest.mark.xdist_group("unfulfilled")
 def test_unfulfilled_want_fails_the_drill(drilled: Run, tmp_path: Path) -> None:
     """A want that does not hold makes `passed` false and the exit status 1."""

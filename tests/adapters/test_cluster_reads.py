@@ -303,3 +303,38 @@ def test_rights_that_cannot_be_asked_for_are_not_there(canned):
     """A server that fails the review makes us not ready."""
     server = canned(lambda asked: Answer(500))
     assert "cannot be asked" in Rights(api_of(server.url), lambda: cluster.RBAC_RULES, "remediator").ready()
+
+
+KOORDINATOR = "koordinator-system/slo-controller-config"
+
+
+def with_config_map(**data: str):
+    """A cluster that has Koordinator's ConfigMap."""
+    store = a_store()
+    store.create("Namespace", {"metadata": {"name": "koordinator-system"}})
+    metadata = {"namespace": "koordinator-system", "name": "slo-controller-config"}
+    store.create("ConfigMap", {"metadata": metadata, "data": data})
+    return store
+
+
+def test_koordinators_config_map_is_read_by_its_name(serve):
+    """Its one key; no such ConfigMap, or one without the key, is none; a server that fails is unknown."""
+    served = serve(with_config_map(**{"resource-threshold-config": "{}"}))
+    reader = KubernetesCluster(api_of(served.url))
+    assert reader.config_map(KOORDINATOR) == "{}"
+    assert reader.config_map("koordinator-system/other") is None
+    assert KubernetesCluster(api_of(serve(with_config_map(other="x")).url)).config_map(KOORDINATOR) is None
+    served.faults.replace([Fault(path="/configmaps", status=403)])
+    assert isinstance(reader.config_map(KOORDINATOR), Unknown)
+
+
+def test_the_right_to_one_config_map_is_enough(serve):
+    """By name, in its namespace: without it readiness says so, with it exactly that one can be read."""
+    rule = cluster.config_map_rule(KOORDINATOR)
+    access = Access(tokens={"t": "remediator"}, grants=[Grant("remediator", [rule], "koordinator-system")])
+    served = serve(with_config_map(**{"resource-threshold-config": "{}"}), access)
+    api = api_of(served.url, token="t")
+    assert Rights(api, lambda: [rule], "remediator").ready() == ""
+    assert KubernetesCluster(api).config_map(KOORDINATOR) == "{}"
+    assert isinstance(KubernetesCluster(api).config_map("koordinator-system/other"), Unknown)
+    assert "configmaps" in Rights(served_with(serve, []), lambda: [rule], "remediator").ready()

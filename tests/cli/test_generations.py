@@ -9,6 +9,7 @@ from remediator.cli.generations import Generation, Generations
 from remediator.config import load_policy
 from remediator.config.watched import WatchedPolicy
 from remediator.core.model import Level
+from remediator.reconciler.gauging import StrategyGauges
 from remediator.reconciler.resyncing import Resync
 from remediator.reconciler.telling import Teller
 from tests.reconciler.world import Eyes, Mouth, Shelf, World, alert
@@ -29,7 +30,7 @@ class Running:
 
         mouth = Mouth(self.world)
         watched = WatchedPolicy(load_policy(self.file), self.file, lambda: 5.0)
-        self.generations = Generations(watched, build, mouth, mouth, "remediator")
+        self.generations = Generations(watched, build, mouth, mouth, "remediator", StrategyGauges(eyes))
 
     def modes(self) -> list[str]:
         """Modes of the acts that were audited so far."""

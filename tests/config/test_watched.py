@@ -6,7 +6,7 @@ import pytest
 
 from remediator.config import load_policy
 from remediator.config.watched import Reload, WatchedPolicy
-from remediator.core.model import Mode
+from remediator.core.model import Mode, Unknown
 
 OBSERVE, ENFORCE, BAD = "mode: observe\n", "mode: enforce\n", "mode: enforse\n"
 
@@ -87,3 +87,56 @@ def test_without_a_file_nothing_changes() -> None:
     """The shipped policy is in force."""
     watched = WatchedPolicy(load_policy(Path("/dev/null")), None, lambda: 0.0)
     assert watched.reload() is Reload.UNCHANGED
+
+
+KOORDINATOR = "koordinator: {strategies: [BEMemoryEvict], config_map: koordinator-system/slo-controller-config}\n"
+
+
+class ConfigMaps:
+    """The one ConfigMap, as it is read."""
+
+    def __init__(self, text: str | Unknown | None) -> None:
+        self.text, self.asked = text, []
+
+    def __call__(self, name: str) -> str | Unknown | None:
+        self.asked.append(name)
+        return self.text
+
+
+def from_config_map(tmp_path: Path, text: str | Unknown | None) -> tuple[WatchedPolicy, ConfigMaps]:
+    """A policy whose thresholds come from the ConfigMap."""
+    file, live = tmp_path / "policy.yaml", ConfigMaps(text)
+    file.write_text(KOORDINATOR)
+    return WatchedPolicy(load_policy(file), file, lambda: 100.0, live), live
+
+
+def percent(watched: WatchedPolicy) -> float | None:
+    """Threshold in force over the cluster; None: no strategy runs."""
+    found = watched.policy.koordinator
+    return found.cluster.memory_evict_threshold_percent if found.strategies else None
+
+
+def test_koordinators_config_map_is_followed(tmp_path: Path) -> None:
+    """Nothing runs before it was read; a change is in force with the next look."""
+    watched, live = from_config_map(tmp_path, '{"clusterStrategy": {"memoryEvictThresholdPercent": 71}}')
+    assert percent(watched) is None
+    assert (watched.reload(), percent(watched)) == (Reload.REPLACED, 71)
+    live.text = '{"clusterStrategy": {"memoryEvictThresholdPercent": 75}}'
+    assert (watched.reload(), percent(watched), watched.reload()) == (Reload.REPLACED, 75, Reload.UNCHANGED)
+    assert set(live.asked) == {"koordinator-system/slo-controller-config"}
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", None, Unknown("kubernetes", "gone")], ids=["no-json", "no-object", "no-map", "unreadable"]
+)
+def test_a_config_map_that_cannot_be_read_keeps_the_last_good_thresholds(
+    tmp_path: Path, text: str | Unknown | None
+) -> None:
+    """Told once, by its name; without a last good one no strategy runs."""
+    watched, live = from_config_map(tmp_path, '{"clusterStrategy": {"memoryEvictThresholdPercent": 71}}')
+    watched.reload()
+    live.text = text
+    assert (watched.reload(), percent(watched), watched.reload()) == (Reload.REFUSED, 71, Reload.UNCHANGED)
+    assert "koordinator-system/slo-controller-config" in watched.problems[0]
+    fresh, _ = from_config_map(tmp_path, text)
+    assert (fresh.reload(), percent(fresh)) == (Reload.REFUSED, None)

@@ -30,7 +30,9 @@ from remediator.core.strategy_policy import (
     NodeThresholds,
     Thresholds,
     UnreadableStrategyConfig,
+    followed,
     from_config_map,
+    in_force,
     merged,
     problems,
     warnings,
@@ -348,3 +350,50 @@ def test_ledgers_for_the_gauges_tell_absent_from_zero() -> None:
     assert found[MID_MEMORY] == Ledger(MID_MEMORY, False, 0, 2 * GI)
     narrow = koordinator_policy(Strategy.MEMORY_ALLOCATABLE_EVICT, allocatable_evict_priority_threshold=5999)
     assert {ledger.resource: ledger.requested_bytes for ledger in ledgers(node, pods, narrow)}[MID_MEMORY] == 0
+
+
+# --- settings that change while we run --------------------------------------------------------------------
+
+BATCH_NODE = {"pool": "batch"}
+
+
+def settings(percent: float, **on_batch: float) -> KoordinatorPolicy:
+    """BEMemoryEvict from this percentage on; nodes of the batch pool have their own settings laid over."""
+    nodes = (NodeThresholds(BATCH_NODE, Thresholds(**on_batch)),) if on_batch else ()
+    cluster = Thresholds(memory_evict_threshold_percent=percent)
+    return KoordinatorPolicy((Strategy.BE_MEMORY_EVICT,), cluster, nodes)
+
+
+def threshold(policy_now: KoordinatorPolicy, labels: dict[str, str]) -> tuple[float | None, bool]:
+    """(percentage in force on a node, whether newer settings are refused there)."""
+    found, refused = in_force(policy_now, Strategy.BE_MEMORY_EVICT, labels)
+    return found.memory_evict_threshold_percent, bool(refused)
+
+
+def test_refused_settings_leave_the_last_good_ones_of_that_node() -> None:
+    """Only where the merged result cannot run; the other nodes follow the newest settings."""
+    bad = followed(settings(70), settings(80, memory_evict_lower_percent=90))
+    worse = followed(bad, settings(85, memory_evict_lower_percent=95))
+    assert [threshold(worse, {}), threshold(worse, BATCH_NODE)] == [(85, False), (70, True)]
+    mended = followed(worse, settings(75, memory_evict_lower_percent=60))
+    assert threshold(mended, BATCH_NODE) == (75, False)
+
+
+def test_what_never_could_run_does_not_run_and_is_told() -> None:
+    """No last good settings: no demand, and the reason is given."""
+    pods = [pod("be-1", labels={"koordinator.sh/qosClass": "BE"})]
+    bad = replace(policy(koordinator=settings(120)), safe_used_ratio=1.0)
+    obs = observation(pods, {pods[0].uid: usage(50 * GI)}, memory(Level.GREEN, 64 * GI, 2 * GI))
+    decision = look(obs, bad)
+    assert decision.plan is None
+    assert Reason.STRATEGY_REFUSED in {reason.reason for reason in decision.reasons}
+
+
+def test_best_effort_pods_that_nobody_declared_go_as_offline_ones_do() -> None:
+    """Several of one workload in one plan: Koordinator's labels say that they serve nobody."""
+    labels = {"koordinator.sh/qosClass": "BE"}
+    pods = [pod(f"be-{n}", labels=labels) for n in range(4)]
+    obs = observation(pods, {p.uid: usage(8 * GI) for p in pods}, memory(Level.YELLOW, 64 * GI, 8 * GI))
+    decision = look(obs, replace(policy(koordinator=settings(70)), safe_used_ratio=1.0))
+    assert decision.plan is not None
+    assert len([a for a in decision.plan.actions if a.kind is ActionKind.EVICT]) == 2

@@ -237,6 +237,14 @@ class Eyes:
         found = [p for p, _ in self.world.pods.values() if (p.namespace, p.name) == (namespace, name)]
         return found[0].uid if found else None
 
+    def config_map(self, name: str) -> str | Unknown | None:
+        """There is none."""
+        return None
+
+    def ledger_holders(self) -> Mapping[str, tuple[NodeFacts, tuple[PodFacts, ...]]] | Unknown:
+        """n1 with its pods."""
+        return {"n1": (self.world.node, tuple(each for each, _ in self.world.pods.values()))}
+
     def isolated_by_us(self) -> Sequence[str] | Unknown:
         """n1 when it carries our mark."""
         return ["n1"] if "remediator.io/cordoned-by" in self.world.node.annotations else []

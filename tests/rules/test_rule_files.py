@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 import yaml
+from prometheus_client import REGISTRY
 
+from remediator import metrics
 from remediator.core.policy import Policy
 from remediator.rulefiles import NODE_JOINS, PROFILES, render
 from remediator.rulefiles.promql import metric_names
@@ -77,6 +79,17 @@ def test_levels_are_labels_of_one_alert() -> None:
 def test_every_alert_that_the_policy_accepts_exists() -> None:
     """What the remediator listens to is what the rules say."""
     assert set(Policy().alert_names) <= {rule["alert"] for rule in ALERTS}
+
+
+def test_every_series_of_ours_that_a_rule_reads_is_exported() -> None:
+    """An alert about the remediator that compares with nothing would never fire."""
+    assert metrics.CONFIG_VALID is not None
+    families = [(family.name, family.type) for family in REGISTRY.collect()]
+    exported = {f"{name}_total" if kind == "counter" else name for name, kind in families}
+    read = {name for text in render().values() for name in re.findall(r"\bremediator_\w+", text)}
+    # Thresholds of levels per node are for those who export them themselves (the rules fall back to the profile's); a
+    # backlog of the audit is that of a shipper, and there is none yet.
+    assert read - exported == {"remediator_threshold_ratio", "remediator_audit_backlog_ratio"}
 
 
 @pytest.mark.parametrize("join", NODE_JOINS[1:])

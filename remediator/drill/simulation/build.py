@@ -25,10 +25,14 @@ def populate(store: Store, scenario: Scenario) -> None:
     for index, (name, spec) in enumerate((n, s) for s in scenario.nodes for n in expanded(s)):
         _add(store, "Node", node(name, index, spec, store.clock()))
     names = {"default", "kube-system", "remediator", *(w.namespace for w in scenario.workloads)}
+    names |= {config_map.namespace for config_map in scenario.config_maps}
     for name in sorted(names):
         _add(store, "Namespace", {"metadata": {"name": name}, "spec": {}, "status": {"phase": "Active"}})
     for workload in scenario.workloads:
         _add_workload(store, scenario, workload)
+    for config_map in scenario.config_maps:
+        metadata = {"namespace": config_map.namespace, "name": config_map.name}
+        _add(store, "ConfigMap", {"metadata": metadata, "data": dict(config_map.data)})
     for budget in scenario.budgets:
         _add(store, "PodDisruptionBudget", disruption_budget(budget))
 

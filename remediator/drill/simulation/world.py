@@ -9,6 +9,7 @@ from remediator.drill.simulation.build import populate
 from remediator.drill.simulation.chronicle import Chronicle
 from remediator.drill.simulation.controllers import Controllers
 from remediator.drill.simulation.kubelet import Kubelets
+from remediator.drill.simulation.ledgers import Ledgers
 from remediator.drill.simulation.memory import NodeMemory, PodMemory, interpolate
 from remediator.drill.simulation.order import kubelet_order, oom_badness, oom_score_adjustment
 from remediator.drill.simulation.quantities import pod_requests
@@ -42,6 +43,7 @@ class World:
             for spec in scenario.nodes
             for name in expanded(spec)
         }
+        self.ledgers = Ledgers(store, scenario)
         self._last_kubelet_eviction: dict[str, float] = {}
         self._pressed_until: dict[str, float] = {}
         self._killed: list[HostProcessSpec] = []
@@ -53,6 +55,7 @@ class World:
         """Everything moves on to `now`; `wall_seconds` of real time have passed."""
         passed, self.now = max(0.0, now - self.now), now
         self.faults.tick(now)
+        self.ledgers.tick(now)
         self.kubelets.tick(now)
         scheduler.schedule(self.store)
         self.controllers.tick()
