@@ -12,6 +12,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
+from cloudcoil.models.prometheus_operator import v1, v1alpha1
 from kubernetes_validate import utils as schemas
 
 from remediator.cli.outside import needed_rights
@@ -69,6 +70,28 @@ def _different() -> tuple[Any, ...]:
             found[json.dumps(shape, sort_keys=True)] = shape
     found["crd"] = yaml.safe_load((CHART / "crds" / "noderemediations.yaml").read_text())
     return tuple(found.values())
+
+
+@pytest.mark.parametrize("variant", [name for name in VARIANTS if name != "plain-prometheus"])
+def test_operator_understands_its_objects(variant: str) -> None:
+    """The Prometheus operator's own types (0.80) accept its objects, and know every field."""
+    found = [manifest for manifest in rendered(variant) if manifest["kind"] in OPERATOR_KINDS]
+    assert {"ServiceMonitor", "PrometheusRule", "AlertmanagerConfig"} <= {manifest["kind"] for manifest in found}
+    for manifest in found:
+        types = v1 if manifest["apiVersion"].endswith("/v1") else v1alpha1
+        understood = getattr(types, manifest["kind"]).model_validate(manifest)
+        assert list(_dropped(manifest, understood.model_dump(by_alias=True, exclude_none=True, mode="json"))) == []
+
+
+def _dropped(given: Any, understood: Any, path: str = "") -> Iterator[str]:
+    """What was given and not taken; defaults may have been added."""
+    if isinstance(given, dict):
+        yield from (f"{path}.{name}" for name in set(given) - set(understood))
+        for name in set(given) & set(understood):
+            yield from _dropped(given[name], understood[name], f"{path}.{name}")
+    elif isinstance(given, list):
+        for each, taken in zip(given, understood, strict=True):
+            yield from _dropped(each, taken, f"{path}[]")
 
 
 def test_crd_is_structural() -> None:
