@@ -3,14 +3,14 @@
 They come up when the cluster or Prometheus do not answer: that is when people look at them.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from flask import Blueprint, abort, render_template
 
-from remediator.reconciler.ports import Record
+from remediator.reconciler.ports import Record, Trend
+from remediator.web.api import NODE_NAME
 from remediator.web.episode import KEPT, past, steps
 from remediator.web.formats import FILTERS
 from remediator.web.overview import node_rows, silence_rows, sparkline, trends_of
@@ -18,11 +18,11 @@ from remediator.web.services import Services
 from remediator.web.verdicts import PlanStatus, plan_rows
 
 Json = dict[str, Any]
-NODE_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 LEVELS = ("RED", "ORANGE", "YELLOW", "GREEN", "unknown")
 _NO_SILENCES: Json = {"active": [], "unknown": None}
 _NO_RECORDS: list[Record] = []
 _NO_ROWS: list[Json] = []
+_NO_TRENDS: Mapping[str, Trend] = {}
 _NOTHING: Mapping[str, Any] = {}
 _T = TypeVar("_T")
 
@@ -70,7 +70,7 @@ def overview(services: Services) -> Json:
         "counts": _counts(rows),
         "plans": [plan for plan in plans if plan["status"] == PlanStatus.WAITING],
         "running": {plan["node"]: plan for plan in plans},
-        "trends": trends_of(services),
+        "trends": _asked(problems, "The last hour", lambda: trends_of(services), _NO_TRENDS),
         "silences": _asked(problems, "Silences", lambda: silence_rows(services), _NO_SILENCES),
         "outcomes": [row for row in past(records) if row["what"] == "outcome"][:KEPT],
     }
@@ -90,7 +90,7 @@ def one_node(services: Services, name: str) -> Json:
         "told": _asked(problems, "What would be decided now", lambda: services.explain(name), _NOTHING),
         "steps": steps(record.state) if record else [],
         "plan": next(iter(plan_rows(mine, services.clock())), None),
-        "trend": trends_of(services).get(name, ()),
+        "trend": _asked(problems, "The last hour", lambda: trends_of(services), _NO_TRENDS).get(name, ()),
         "history": past(mine)[: 2 * KEPT],
     }
 
