@@ -28,6 +28,12 @@ _FEATURES: tuple[tuple[str, str, Iterable[dict[str, Any]]], ...] = (
 )
 
 
+_KOORDINATOR = cluster.config_map_rule("koordinator-system/slo-controller-config")
+_FEATURES += (
+    ("read Koordinator's thresholds", "`koordinator.config_map`; that one ConfigMap, by name", (_KOORDINATOR,)),
+)
+
+
 def metrics_page() -> str:
     """docs/metrics.md."""
     return "\n".join(

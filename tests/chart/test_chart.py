@@ -122,10 +122,22 @@ def test_rights_are_those_of_the_adapters(variant: str) -> None:
     """For its policy a variant grants every right that readiness asks for, and not one more."""
     wanted = list(needed_rights(_policy(variant)))
     manifests = rendered(variant)
-    cluster_wide = [rule for rule in wanted if not rule.get("namespaced")]
+    elsewhere = {rule["namespace"]: rule for rule in wanted if rule.get("namespace")}
+    cluster_wide = [rule for rule in wanted if not rule.get("namespaced") and not rule.get("namespace")]
     in_namespace = [rule for rule in wanted if rule.get("namespaced")]
     assert _rights(one(manifests, "ClusterRole")["rules"]) == _rights(cluster_wide)
-    assert _rights(one(manifests, "Role")["rules"]) == _rights(in_namespace)
+    roles = {
+        manifest["metadata"].get("namespace", ""): manifest for manifest in manifests if manifest["kind"] == "Role"
+    }
+    assert _rights(roles.pop("", {}).get("rules") or roles.pop(NAMESPACE)["rules"]) == _rights(in_namespace)
+    granted = {namespace: role["rules"] for namespace, role in roles.items()}
+    assert {n: [_named(rule) for rule in rules] for n, rules in granted.items()} == {
+        n: [_named(rule)] for n, rule in elsewhere.items()
+    }
+
+
+def _named(rule: dict[str, Any]) -> tuple[set[tuple[str, str, str]], list[str]]:
+    return _rights([rule]), rule.get("resourceNames", [])
 
 
 def _rights(rules: list[dict[str, Any]]) -> set[tuple[str, str, str]]:

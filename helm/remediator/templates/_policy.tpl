@@ -13,6 +13,11 @@
 {{- if and $scales (include "remediator.acts" .) }}true{{ end -}}
 {{- end -}}
 
+{{/* namespace/name of Koordinator's ConfigMap, when the policy reads its thresholds from there. */}}
+{{- define "remediator.koordinatorConfigMap" -}}
+{{- get (get (fromYaml .Values.policy) "koordinator" | default dict) "config_map" | default "" -}}
+{{- end -}}
+
 {{- define "remediator.profile" -}}
 {{- get (fromYaml .Values.policy) "profile" | default "graded" -}}
 {{- end -}}
