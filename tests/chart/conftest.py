@@ -1,4 +1,4 @@
-"""The chart, rendered by real Helm 3 and Helm 4 (`make tools`), each variant once."""
+"""The chart, rendered by real Helm 3 and Helm 4 (`make helm`), each variant once."""
 
 import functools
 import subprocess
@@ -22,7 +22,7 @@ def helm(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run it; skips when it was not fetched."""
     path = ROOT / ".tools" / "bin" / program
     if not path.exists():
-        pytest.skip(f"{program} is not in .tools/bin: run `make tools`")
+        pytest.skip(f"{program} is not in .tools/bin: run `make helm`")
     return subprocess.run([str(path), *arguments], capture_output=True, text=True, timeout=60, check=False)
 
 
