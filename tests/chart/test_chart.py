@@ -120,34 +120,41 @@ def _untyped(schema: dict[str, Any], path: str) -> Iterator[str]:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_rights_are_those_of_the_adapters(variant: str) -> None:
     """For its policy a variant grants every right that readiness asks for, and not one more."""
-    wanted = list(needed_rights(_policy(variant)))
-    manifests = rendered(variant)
-    elsewhere = {rule["namespace"]: rule for rule in wanted if rule.get("namespace")}
-    cluster_wide = [rule for rule in wanted if not rule.get("namespaced") and not rule.get("namespace")]
-    in_namespace = [rule for rule in wanted if rule.get("namespaced")]
-    assert _rights(one(manifests, "ClusterRole")["rules"]) == _rights(cluster_wide)
-    roles = {
-        manifest["metadata"].get("namespace", ""): manifest for manifest in manifests if manifest["kind"] == "Role"
-    }
-    assert _rights(roles.pop("", {}).get("rules") or roles.pop(NAMESPACE)["rules"]) == _rights(in_namespace)
-    granted = {namespace: role["rules"] for namespace, role in roles.items()}
-    assert {n: [_named(rule) for rule in rules] for n, rules in granted.items()} == {
-        n: [_named(rule)] for n, rule in elsewhere.items()
-    }
+    granted: set[Right] = set()
+    for role in (m for m in rendered(variant) if m["kind"] in ("ClusterRole", "Role")):
+        everywhere = role["kind"] == "ClusterRole"
+        granted |= _rights(role["rules"], "" if everywhere else role["metadata"].get("namespace", NAMESPACE))
+    wanted: set[Right] = set()
+    for rule in needed_rights(_policy(variant)):
+        wanted |= _rights([rule], rule.get("namespace") or (NAMESPACE if rule.get("namespaced") else ""))
+    assert granted == wanted
 
 
-def _named(rule: dict[str, Any]) -> tuple[set[tuple[str, str, str]], list[str]]:
-    return _rights([rule]), rule.get("resourceNames", [])
+Right = tuple[str, str, str, tuple[str, ...], str]
 
 
-def _rights(rules: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
+def _rights(rules: list[Any], namespace: Any) -> set[Right]:
+    """(namespace or everywhere, group, resource, names or any, verb)."""
     return {
-        (group, resource, verb)
+        (namespace, group, resource, tuple(rule.get("resourceNames", ())), verb)
         for rule in rules
         for group in rule["apiGroups"]
         for resource in rule["resources"]
         for verb in rule["verbs"]
     }
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_roles_are_bound_to_the_server(variant: str) -> None:
+    """Each role is bound, in its own namespace, to the service account that the server runs as."""
+    account = one(rendered(variant), "StatefulSet")["spec"]["template"]["spec"]["serviceAccountName"]
+    roles = [m for m in rendered(variant) if m["kind"] in ("ClusterRole", "Role")]
+    bindings = [m for m in rendered(variant) if m["kind"].endswith("RoleBinding")]
+    assert {(b["roleRef"]["kind"], b["roleRef"]["name"], b["metadata"].get("namespace")) for b in bindings} == {
+        (r["kind"], r["metadata"]["name"], r["metadata"].get("namespace")) for r in roles
+    }
+    for binding in bindings:
+        assert binding["subjects"] == [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}]
 
 
 def _policy(variant: str) -> Policy:
@@ -259,13 +266,14 @@ def test_rules_follow_policy_and_join(variant: str, join: str) -> None:
 
 
 def test_strategies_have_their_thresholds() -> None:
-    """Thresholds of the policy's Koordinator strategies are recorded, or their alerts could never fire."""
+    """Thresholds of the policy are recorded, so that alerts outlive the remediator; Koordinator's own are not."""
     groups = {g["name"]: g["rules"] for d in _rule_documents("koordinator") for g in d["groups"]}
     assert {rule["labels"]["strategy"]: rule["expr"] for rule in groups["koordinator-thresholds"]} == {
         "BEMemoryEvict": "vector(0.7)",
         "MemoryEvict": "vector(0.7)",
         "MemoryAllocatableEvict": "vector(0.9)",
     }
+    assert "koordinator-thresholds" not in {g["name"] for d in _rule_documents("koordinator-live") for g in d["groups"]}
 
 
 def test_operator_route_is_the_shipped_one() -> None:
@@ -339,7 +347,6 @@ def test_secrets_are_only_referred_to() -> None:
         (["policy=mode: enforced"], 'mode "enforced" is unknown'),
         (["policy=profile: grade"], 'profile "grade" is unknown'),
         (["policy=- a list"], "not a YAML mapping"),
-        (["policy=koordinator: {strategies: [MemoryAllocatableEvict]}"], "has no memoryAllocatableEvictThreshold"),
         (["prometheus.uri=http://p"], "uri"),
         (["exporter.port=80"], "exporter"),
         (["rules.nodeJoin=pod"], "nodeJoin"),
