@@ -223,6 +223,8 @@ class OperatorSpec(Section):
 
     release_after: Duration | None = 10.0
     """Answer a request for release after this long; null: never."""
+    approve_after: Duration | None = None
+    """Approve a plan that has waited for this long; null: never."""
 
 
 class WantSpec(Section):

@@ -129,6 +129,12 @@ def test_silences_pause_remediation(drilled: Run) -> None:
     as_wanted(drilled("silenced"))
 
 
+@pytest.mark.xdist_group("approve")
+def test_nothing_is_done_before_a_human_approves(drilled: Run) -> None:
+    """A plan waits at RED, is approved over the API, and runs as it was approved."""
+    as_wanted(drilled("approve"))
+
+
 @pytest.mark.xdist_group("two-nodes")
 def test_two_nodes_are_relieved_at_once(drilled: Run) -> None:
     """Two of ten nodes RED at once: both are relieved, the storm brake stays off."""
