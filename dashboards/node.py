@@ -133,6 +133,17 @@ PANELS = [
         text="Working set to the pod's cgroup limit; pods without a limit are not shown.",
         runbook="podmemorylimitmisconfigured",
     ),
+    Panel(
+        "Koordinator's ledgers",
+        [
+            (f"max by (resource) (remediator_ledger_requested_bytes{ONE})", "{{resource}} requested"),
+            (f"max by (resource) (remediator_ledger_allocatable_bytes{ONE})", "{{resource}} allocatable"),
+        ],
+        unit="bytes",
+        dashed="/allocatable$/",
+        text="Only where MemoryAllocatableEvict is switched on.",
+        runbook="nodememoryallocatableevict",
+    ),
 ]
 
 

@@ -27,7 +27,9 @@ PANELS = [
         mappings=UP_MAPPING,
         runbook="remediatorrefusesconfig",
     ),
-    Panel("Signals waiting", [(f"sum(remediator_queue_length{OURS})", "waiting")], "stat", width=4, height=4),
+    Panel(
+        "Plans that wait for a human", [(f"max(remediator_plans_waiting{OURS})", "plans")], "stat", width=4, height=4
+    ),
     Panel(
         "Oldest episode",
         [(f"time() - min(remediator_episode_started_timestamp_seconds{OURS} > 0) or vector(0)", "age")],
@@ -142,6 +144,14 @@ PANELS = [
                 ("remediator_audit_lost_total", "audit lines lost"),
             )
         ],
+    ),
+    Panel(
+        "Notifications that did not arrive",
+        [
+            (increase("remediator_notices_dropped_total", "target"), "{{target}} dropped"),
+            (increase("remediator_notices_failed_total", "target"), "{{target}} failed"),
+        ],
+        text="Dropped: the queue was full. Acting never waits for them.",
     ),
     Panel(
         "Answers of the API server that were no success",

@@ -37,6 +37,10 @@ REPORTED = {
 NOT_IN_THE_STORM = {
     "remediator.json: Caps and brakes: {{reason}}": "one node is in danger: no cap is reached",
     "remediator.json: Silenced: {{reason}}": "nobody silences",
+    "remediator.json: Notifications that did not arrive: {{target}} dropped": "the queue is never full",
+    "remediator.json: Notifications that did not arrive: {{target}} failed": "every target takes what it is told",
+    "node.json: Koordinator's ledgers: {{resource}} requested": "Koordinator is not here",
+    "node.json: Koordinator's ledgers: {{resource}} allocatable": "Koordinator is not here",
     "remediator.json: Webhooks and alerts: alert rejected: {{reason}}": "every alert is usable",
 }
 

@@ -14,8 +14,14 @@ NAMESPACE = "memory"
 VARIANTS = sorted(file.name.removesuffix("-values.yaml") for file in (CHART / "ci").glob("*-values.yaml"))
 HELMS = ("helm3", "helm4")
 Manifest = dict[str, Any]
-# Three values without which nothing can be installed.
-LEAST = ("prometheus.url=http://p:9090", "alertmanager.urls={http://a:9093}", "webhook.tokenSecret.name=t")
+# The values without which nothing can be installed.
+LEAST = (
+    "image.repository=r/remediator",
+    "exporter.image.repository=r/remediator-exporter",
+    "prometheus.url=http://p:9090",
+    "alertmanager.urls={http://a:9093}",
+    "webhook.tokenSecret.name=t",
+)
 
 
 def helm(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -338,6 +338,8 @@ def test_secrets_are_only_referred_to() -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
+        (["image.repository="], "image.repository is not set"),
+        (["exporter.image.repository="], "exporter.enabled=false"),
         (["prometheus.url="], "prometheus.url is not set"),
         (["alertmanager.urls=null"], "alertmanager.urls is empty"),
         (["webhook.tokenSecret.name="], "kubectl create secret generic"),

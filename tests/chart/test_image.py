@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)", re.MULTILINE)
@@ -35,6 +36,14 @@ def test_image_is_locked() -> None:
     assert {name: version for name, version in image.items() if tested.get(name, version) != version} == {}
     blocks = re.split(r"\n(?=\S)", (ROOT / "requirements" / "remediator.txt").read_text())
     assert [block for block in blocks if "==" in block and "--hash=sha256:" not in block] == []
+
+
+def test_one_version() -> None:
+    """Package, chart and images carry the same version."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    chart = yaml.safe_load((ROOT / "helm" / "remediator" / "Chart.yaml").read_text())
+    assert (chart["version"], chart["appVersion"]) == (version, version)
+    assert f"ARG VERSION={version}\n" in (ROOT / "Dockerfile").read_text()
 
 
 def _context(directory: Path) -> Path:

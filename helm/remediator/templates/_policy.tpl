@@ -29,6 +29,8 @@
 {{- $mode := get $policy "mode" | default "observe" | toString -}}
 {{- if not (has $mode (list "off" "false" "observe" "approve" "enforce")) }}{{ fail (printf "policy: mode %q is unknown; write off, observe, approve or enforce" $mode) }}{{ end -}}
 {{- if not (has (include "remediator.profile" .) (list "graded" "sentinel" "score")) }}{{ fail (printf "policy: profile %q is unknown; write graded, sentinel or score" (include "remediator.profile" .)) }}{{ end -}}
+{{- if not .Values.image.repository }}{{ fail "image.repository is not set: build the image, push it to your registry (docs/install.md) and name it here" }}{{ end -}}
+{{- if and .Values.exporter.enabled (not .Values.exporter.image.repository) }}{{ fail "exporter.image.repository is not set: build the image, push it to your registry (docs/install.md) and name it here, or say exporter.enabled=false" }}{{ end -}}
 {{- if not .Values.prometheus.url }}{{ fail "prometheus.url is not set: the remediator asks Prometheus for everything, give its address, such as http://prometheus-operated.monitoring.svc:9090" }}{{ end -}}
 {{- if not .Values.alertmanager.urls }}{{ fail "alertmanager.urls is empty: silences could not be respected, give the address of every Alertmanager peer" }}{{ end -}}
 {{- if and (not .Values.webhook.tokenSecret.name) (not .Values.webhook.insecure) }}{{ fail "webhook.tokenSecret.name is not set: make a secret with `kubectl create secret generic remediator-webhook --from-literal=token=$(openssl rand -hex 32)` and name it here, or say webhook.insecure=true" }}{{ end -}}
