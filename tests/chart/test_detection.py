@@ -97,15 +97,33 @@ def test_dashboards_are_there() -> None:
         assert "remediator.io/docs" not in text
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_notes_say_what_comes_next(variant: str, tmp_path: Path) -> None:
-    """After an install three commands are told, warnings where something is given up, the route where it is by hand."""
-    chart = shutil.copytree(CHART, tmp_path / "chart")
+def _notes(variant: str, directory: Path) -> str:
+    """NOTES.txt, which `helm template` does not print: a probe beside it does."""
+    chart = shutil.copytree(CHART, directory / "chart")
     probe = '{kind: Probe, metadata: {name: p}, notes: {{ include (print .Template.BasePath "/NOTES.txt") . | quote }}}'
     (chart / "templates" / "probe.yaml").write_text(probe)
     command = ["template", "remediator", str(chart), "-s", "templates/probe.yaml", "--namespace", NAMESPACE]
     done = helm("helm3", *command, "-f", str(values_file(variant)))
-    notes = yaml.safe_load(done.stdout)["notes"]
+    notes: str = yaml.safe_load(done.stdout)["notes"]
+    return notes
+
+
+def test_printed_route_is_accepted(tmp_path: Path) -> None:
+    """The route of the notes, under a pager's, is a configuration that Alertmanager accepts."""
+    _, _, rest = _notes("plain-prometheus", tmp_path).partition("keeps your pager ringing:\n")
+    config = yaml.safe_load(rest.partition("\nNext:")[0])
+    config["route"]["receiver"] = "pager"
+    config["receivers"].append({"name": "pager"})
+    file = tmp_path / "alertmanager.yml"
+    file.write_text(yaml.safe_dump(config))
+    done = subprocess.run([find_tool("amtool"), "check-config", file], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_notes_say_what_comes_next(variant: str, tmp_path: Path) -> None:
+    """After an install three commands are told, warnings where something is given up, the route where it is by hand."""
+    notes = _notes(variant, tmp_path)
     assert [f"  {n}. " in notes for n in (1, 2, 3)] == [True] * 3
     assert "explain NODE" in notes
     assert ("WARNING: audit.persistence is off" in notes) == (variant == "observe")

@@ -1,6 +1,7 @@
 """The pages on installing: generated parts are fresh, and every command in them is one that exists."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from remediator.cli import cli
 from remediator.config import load_policy
 from scripts.reference import METRICS, SECURITY, metrics_page, security_page
 from tests.chart.conftest import CHART, ROOT
+from tests.rules.conftest import find_tool
 
 PAGES = [ROOT / "docs" / name for name in ("install.md", "rollout.md", "security.md")] + [
     CHART / "templates" / "NOTES.txt"
@@ -51,6 +53,21 @@ def test_policies_in_the_pages_are_valid(tmp_path: Path) -> None:
         file = tmp_path / "policy.yaml"
         file.write_text(block)
         assert load_policy(file)
+
+
+def test_scrape_jobs_are_accepted(tmp_path: Path) -> None:
+    """promtool accepts the scrape jobs for a plain Prometheus, under the names that the rules ask for."""
+    (block,) = re.findall(r"```yaml\n(scrape_configs.*?)```", (ROOT / "docs" / "install.md").read_text(), re.DOTALL)
+    config = yaml.safe_load(block)
+    assert {"remediator", "memory-exporter"} <= {job["job_name"] for job in config["scrape_configs"]}
+    for job in config["scrape_configs"]:
+        # Debian's Prometheus is built without this discovery.
+        assert job.pop("kubernetes_sd_configs") == [{"role": "pod", "namespaces": {"names": ["memory"]}}]
+    file = tmp_path / "prometheus.yml"
+    file.write_text(yaml.safe_dump(config))
+    command = [find_tool("promtool"), "check", "config", "--syntax-only", file]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_files_in_the_pages_exist() -> None:
