@@ -60,7 +60,7 @@ acceptance: venv tools ## only the tests with real Prometheus, Alertmanager and 
 bench-%: venv tools FORCE ## measure NAME (exporter, rules, act, harm, plan): ratios go to build/bench/NAME.json
 	@$(BIN)/python tests/bench/bench_$*.py
 
-lock: venv ## write requirements/ci.txt anew from pyproject.toml
+lock: venv ## write requirements anew from pyproject.toml: ci.txt, and remediator.txt with hashes for the image
 	@scripts/lock
 
 clean: ## remove everything that was built or unpacked
