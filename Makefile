@@ -6,7 +6,7 @@ BIN := .venv/bin
 SCENARIO ?= storm
 
 .DEFAULT_GOAL := help
-.PHONY: help venv tools helm chart docs drill drill-live test check lint acceptance lock clean FORCE
+.PHONY: help venv tools helm chart docs drill drill-live test check chaos lint acceptance lock clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ lint: venv
 
 acceptance: venv tools ## only the tests with real Prometheus, Alertmanager and gunicorn
 	@$(BIN)/pytest -n 2 --dist loadgroup -m acceptance
+
+chaos: venv ## kill replicas after every step, with servers that misbehave: 200 runs, half an hour (CHAOS_OPTIONS=--runs 20)
+	@$(BIN)/python -m tests.chaos $(CHAOS_OPTIONS)
 
 bench-%: venv tools FORCE ## measure NAME (exporter, rules, act, harm, plan): ratios go to build/bench/NAME.json
 	@$(BIN)/python tests/bench/bench_$*.py

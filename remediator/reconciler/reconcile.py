@@ -11,7 +11,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 from remediator import metrics as counters
-from remediator.core.model import Mode, Signal, SignalKind
+from remediator.core.model import Mode, Phase, Signal, SignalKind
 from remediator.core.planner import after_actions, decide
 from remediator.core.policy import Policy
 from remediator.core.question import Question
@@ -72,6 +72,11 @@ class Reconciler:
                 return self._passed(signal)
             except TakenOverError as taken:
                 raise NotNowError(str(taken), self._soon()) from taken
+            except NotNowError:
+                raise
+            except Exception as error:
+                self._teller.failed(signal.node, error)
+                raise
 
     def explain(self, node: str) -> Json:
         """The node's decision as it would be now; nothing is written, nothing is done."""
@@ -97,6 +102,7 @@ class Reconciler:
         with self._places.node(signal.node) as ours:
             if not ours:
                 raise NotNowError("another replica acts on it", self._soon())
+            self._teller.found_unfinished(signal.node, seen.record.state, seen.now)
             return self._acted(signal, seen, decision)
 
     def _decided(self, signal: Signal, seen: Seen) -> Decision:
@@ -104,6 +110,8 @@ class Reconciler:
 
     def _kept(self, signal: Signal, seen: Seen, decision: Decision) -> float | None:
         """Nothing to do: remember what is worth it, tell, come back when asked."""
+        if decision.next_state.phase is not Phase.ACTING:
+            self._teller.found_unfinished(signal.node, seen.record.state, seen.now)
         self._keeper.keep(seen.record, decision.next_state)
         self._teller.decided(signal, seen.observation, decision, seen.record.state)
         self._teller.notify(decision)

@@ -9,15 +9,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from remediator import metrics as counters
-from remediator.core.model import Mode, Signal, SignalKind, Strategy
+from remediator.core.model import Mode, Phase, Signal, SignalKind, Strategy
 from remediator.core.policy import Policy
-from remediator.core.state import Action, ActionKind, ActionResult, ActionStatus, Decision, NodeState, Plan
+from remediator.core.reason import Reason
+from remediator.core.state import Action, ActionKind, ActionResult, ActionStatus, Decision, NodeState, Notice, Plan
 from remediator.core.state import Observation as Seen
 from remediator.reconciler.explanation import Json, action_as_json, explanation, reasoned
 from remediator.reconciler.ports import Audit, Events, Notifier
 
 log = logging.getLogger(__name__)
 TOP_CANDIDATES = 10
+FAILURES_TOLD = 3
+ABANDONED = "whoever announced it ended before an answer was kept; what became of it is read from the cluster"
 _ASKED = (SignalKind.ALERT, SignalKind.APPROVAL, SignalKind.RELEASE)
 _EVENTS = {
     ActionKind.CORDON: "MemoryPressureCordon",
@@ -48,12 +51,16 @@ class Teller:
         self._audit, self._events, self._notifier, self._policy = audit, events, notifier, policy
         self._identity, self._config_hash = identity, config_hash
         self._last: dict[str, tuple[object, ...]] = {}
+        self._unfinished: dict[str, str] = {}
+        self._failures: dict[str, int] = {}
+        """Node -> passes in a row that failed."""
 
     def decided(self, signal: Signal, seen: Seen, decision: Decision, before: NodeState) -> None:
         """Count the decision.
 
         A full audit line when it differs from the node's last, a short one when it was asked for.
         """
+        self._failures.pop(decision.node, None)
         reason = decision.reasons[0].reason if decision.reasons else ""
         counters.DECISIONS.labels(decision.verdict, reason).inc()
         key = _essence(decision)
@@ -118,6 +125,32 @@ class Teller:
         log.info("%s %s: %s (%s) %s", action.kind, _object(action), result.status, result.reason, result.detail)
         if mode is not Mode.OBSERVE:
             self._event(result)
+
+    def found_unfinished(self, node: str, before: NodeState, at: float) -> None:
+        """A plan that somebody who died, or had to stop, left without an answer: each open intent gets its end.
+
+        Told once per plan by whoever finds it; what is still to be done gets intents of its own.
+        """
+        plan = before.plan
+        if before.phase is not Phase.ACTING or plan is None or self._unfinished.get(node) == plan.id:
+            return
+        self._unfinished[node] = plan.id
+        answered = {key for key, _, _ in before.results}
+        for action in plan.actions:
+            if action.key not in answered:
+                told = {**_act(plan, action, before.mode or Mode.OBSERVE), **reasoned(Reason.TIMED_OUT, ABANDONED)}
+                self._write("abandoned", told, at)
+
+    def failed(self, node: str, error: Exception) -> None:
+        """A pass ended in an error nobody foresaw: when it does so again and again people are told, once."""
+        self._failures[node] = self._failures.get(node, 0) + 1
+        if self._failures[node] != FAILURES_TOLD:
+            return
+        told = f"{type(error).__name__}: {error}"
+        title = f"Node {node} is not looked after: every pass over it fails"
+        text = f"{told}; tried again at every resync. The log has the trace, `explain {node} --save` the input"
+        self._notifier.notify(Notice(f"pass-failed:{node}", "critical", title, text), {"node": node})
+        self._events.emit("Node", node, "", "", "RemediatorPassFailed", f"{title}: {told}", True)
 
     def refused_to_act(self, decision: Decision, error: Exception) -> None:
         """The intent could not be kept, so nothing was done."""

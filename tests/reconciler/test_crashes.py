@@ -1,5 +1,7 @@
 """Killed after every single step, restarted or taken over: the same end, nobody evicted twice."""
 
+from collections import Counter
+
 import pytest
 
 from remediator.core.model import Isolation, Phase
@@ -41,6 +43,17 @@ def test_every_interrupted_prefix_comes_to_the_same_end(step: int, successor: st
     assert sorted(eviction.uid for eviction in state.evictions) == VICTIMS
     intents = {line["action"]["kind"] + ":" + (line["action"]["pod_uid"] or "n1") for line in lines(world, "intent")}
     assert set(world.acts) <= intents
+    assert unanswered(world) == []
+
+
+def unanswered(world: World) -> list[tuple[str, ...]]:
+    """Acts that were announced more often than their end was told: by a result, or by who found them abandoned."""
+    count: Counter[tuple[str, ...]] = Counter()
+    for line in world.audit:
+        if line["kind"] in ("intent", "result", "abandoned"):
+            key = (line["plan_id"], line["action"]["kind"], line["action"]["pod_uid"] or "n1")
+            count[key] += 1 if line["kind"] == "intent" else -1
+    return [key for key, left in count.items() if left > 0]
 
 
 def lines(world: World, kind: str) -> list[dict[str, dict[str, str]]]:

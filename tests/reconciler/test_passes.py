@@ -391,3 +391,19 @@ def test_explain_decides_and_does_nothing() -> None:
     assert told["memory"]["level"] == "RED"
     assert {row["pod"] for row in told["ranking"] if row["chosen"]} == {"spark-a-0", "spark-b-0", "shipper-0"}
     assert (world.acts, world.audit, world.records) == ([], [], {})
+
+
+def test_passes_that_fail_again_and_again_are_told_once() -> None:
+    """A bug that ends every pass would otherwise only be in the log; once one works the count begins anew."""
+    world = World()
+    replica = world.replica()
+    world.silences = RuntimeError("no bug of a reader")  # a reader's bug is Unknown, and no failure of the pass
+    replica.reconcile(alert())
+    broken = world.replica()
+    broken._keeper.keep = broken._keeper.write = lambda *_: 1 / 0
+    for _ in range(7):
+        with pytest.raises(ZeroDivisionError):
+            broken.reconcile(alert())
+    told = [notice for notice in world.notices if notice.key.startswith("pass-failed")]
+    assert [notice.severity for notice in told] == ["critical"]
+    assert world.events.count("Node/n1: RemediatorPassFailed") == 1
