@@ -28,6 +28,7 @@ _FEATURES: tuple[tuple[str, str, Iterable[dict[str, Any]]], ...] = (
 )
 
 
+_FEATURES += (("force deletion", "and `safeguards.force_delete` is true", actuator.FORCE_DELETE_RBAC_RULES),)
 _KOORDINATOR = cluster.config_map_rule("koordinator-system/slo-controller-config")
 _FEATURES += (
     ("read Koordinator's thresholds", "`koordinator.config_map`; that one ConfigMap, by name", (_KOORDINATOR,)),

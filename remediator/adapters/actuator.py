@@ -19,7 +19,14 @@ from remediator.core.policy import TaintSpec
 from remediator.core.reason import Reason
 from remediator.core.tracking import CORDONED_BY
 
-__all__ = ["CORDONED_BY", "RBAC_RULES", "SCALE_RBAC_RULES", "KubernetesActuator", "RecordingActuator"]
+__all__ = [
+    "CORDONED_BY",
+    "FORCE_DELETE_RBAC_RULES",
+    "RBAC_RULES",
+    "SCALE_RBAC_RULES",
+    "KubernetesActuator",
+    "RecordingActuator",
+]
 
 Json = dict[str, Any]
 _PatchFor = Callable[[Json], list[Json] | Settled]
@@ -29,6 +36,7 @@ RBAC_RULES: tuple[Json, ...] = (
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "patch"]},
 )
 SCALE_RBAC_RULES = scaling.RBAC_RULES
+FORCE_DELETE_RBAC_RULES: tuple[Json, ...] = ({"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]},)
 _JSON_PATCH = "application/json-patch+json"
 _RACES = 4
 _RETRIES = 2
@@ -64,6 +72,7 @@ class KubernetesActuator:
         self._scaling = scaling.Scaling(api)
         self._steps: dict[ActionKind, Callable[[Action], ActionResult]] = {
             ActionKind.EVICT: self._evict,
+            ActionKind.FORCE_DELETE: self._force_delete,
             ActionKind.CORDON: self._cordon,
             ActionKind.UNCORDON: lambda action: self._patch_node(action, patches.uncordon),
             ActionKind.TAINT: self._add_taint,
@@ -122,6 +131,17 @@ class KubernetesActuator:
             if tried < _RETRIES:
                 self._pause(_pause_seconds(last, tried))
         return last
+
+    def _force_delete(self, action: Action) -> ActionResult:
+        """The object goes at once, whatever its containers do; only the pod of this UID, asked once."""
+        body = {"gracePeriodSeconds": 0, "preconditions": {"uid": action.pod_uid}}
+        try:
+            self._api.write(self._api.core.delete_namespaced_pod, action.pod, action.namespace, body=body)
+        except KubernetesError as error:
+            if error.status in (404, 409):
+                return self._result(action, ActionStatus.SKIPPED, Reason.ALREADY_GONE, str(error))
+            raise
+        return self._done(action)
 
     def _read_outcome(self, action: Action, error: KubernetesError) -> ActionResult:
         """No usable answer: whether it took effect is read off the pod, by UID."""

@@ -1,7 +1,9 @@
 """The audit: JSON lines in a file of this replica's own, flushed before the act they announce, rotated by size.
 
-A line that cannot be kept whole raises `AuditUnavailableError`, and then nothing may be done. Never holds secrets: it
-writes what it is given, and nobody gives it any.
+A predecessor that was killed may have left half a line, and intents without an end: the first write cuts the one off
+and closes the others, so that every intent has an end whoever died. A line that cannot be kept whole raises
+`AuditUnavailableError`, and then nothing may be done. Never holds secrets: it writes what it is given, and nobody gives
+it any.
 """
 
 import json
@@ -22,6 +24,40 @@ MAX_FILES = 8
 _LEAST_FREE_BYTES = 1024**2
 
 
+ABANDONED = "whoever announced it was killed before an answer was kept; what became of it is read from the cluster"
+_TAIL_BYTES = 1024**2
+"""So much of the file's end is looked at for open intents: they are as young as the predecessor's last moments."""
+
+
+def _whole_lines(path: Path) -> list[bytes]:
+    """The last lines of a file; half a line at its end is cut off."""
+    with path.open("rb+") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _TAIL_BYTES))
+        tail = file.read()
+        whole = tail.rfind(b"\n") + 1
+        if whole < len(tail):
+            file.truncate(size - len(tail) + whole)
+    return tail[:whole].splitlines()
+
+
+def _open_intents(lines: list[bytes]) -> list[dict[str, object]]:
+    """Intents that no later line answers."""
+    found: dict[tuple[object, ...], dict[str, object]] = {}
+    for line in lines:
+        try:
+            told = json.loads(line)
+            action = told["action"] if told["kind"] in ("intent", "result", "abandoned") else {}
+            key = (told.get("plan_id"), action.get("kind"), action.get("pod_uid"), action.get("workload"))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue
+        if told["kind"] == "intent":
+            found[key] = told
+        elif action:
+            found.pop(key, None)
+    return list(found.values())
+
+
 class JsonLinesAudit:
     """One file, one writer at a time."""
 
@@ -38,6 +74,8 @@ class JsonLinesAudit:
         self._max_bytes, self._max_files, self._now = max_bytes, max_files, now
         self._lock = threading.Lock()
         self._file: BinaryIO | None = None
+        self._inherited = True
+        """What a predecessor left has not been looked at yet."""
 
     def write(self, record: Mapping[str, object]) -> None:
         """One line; intents are on disk when this returns. Raises AuditUnavailableError."""
@@ -45,10 +83,23 @@ class JsonLinesAudit:
         line = json.dumps(stamped, separators=(",", ":"), default=str) + "\n"
         with self._lock:
             try:
+                self._tidy_up()
                 self._write(line.encode(), synced=record.get("kind") in _SYNCED)
             except OSError as error:
                 self._close()
                 raise AuditUnavailableError(f"{self.path}: {error.strerror or error}") from error
+
+    def _tidy_up(self) -> None:
+        """Once, before the first line of this process."""
+        if not self._inherited:
+            return
+        if self.path.exists():
+            lines = _whole_lines(self.path)
+            for intent in _open_intents(lines):
+                told = {**intent, "kind": "abandoned", "detail": ABANDONED}
+                stamped = told | {"@timestamp": self._now().isoformat(timespec="milliseconds")}
+                self._write((json.dumps(stamped, separators=(",", ":")) + "\n").encode(), synced=False)
+        self._inherited = False
 
     def _write(self, line: bytes, *, synced: bool) -> None:
         file = self._opened()

@@ -139,6 +139,8 @@ def needed_rights(policy: Policy) -> list[dict[str, object]]:
         rules += actuator.RBAC_RULES
         if any(row.scale_on_pressure is not None for row in policy.business):
             rules += actuator.SCALE_RBAC_RULES
+        if policy.safeguards.force_delete:
+            rules += actuator.FORCE_DELETE_RBAC_RULES
     return rules
 
 

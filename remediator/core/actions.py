@@ -17,6 +17,7 @@ class ActionKind(StrEnum):
     TAINT = "taint"
     DRAIN_ENDPOINTS = "drain_endpoints"
     EVICT = "evict"
+    FORCE_DELETE = "force_delete"
     SCALE = "scale"
     RESTORE_ENDPOINTS = "restore_endpoints"
     RESTORE_SCALE = "restore_scale"
@@ -52,7 +53,7 @@ class Action:
     @property
     def irreversible(self) -> bool:
         """An act that cannot be taken back: look again right before it."""
-        return self.kind in (ActionKind.EVICT, ActionKind.SCALE)
+        return self.kind in (ActionKind.EVICT, ActionKind.SCALE, ActionKind.FORCE_DELETE)
 
     @property
     def undo(self) -> bool:

@@ -150,6 +150,7 @@ KIND_STOPS: Mapping[ActionKind, Stops] = {
     ActionKind.DRAIN_ENDPOINTS: Stops.DRAIN,
     ActionKind.SCALE: Stops.SCALE,
     ActionKind.EVICT: Stops.EVICT,
+    ActionKind.FORCE_DELETE: Stops.EVICT,
 }
 
 

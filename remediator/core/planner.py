@@ -7,6 +7,7 @@ Composes tracking, the phase's handler, undo and notices. Pure: the same argumen
 from dataclasses import replace
 
 from remediator.core.figures import duration
+from remediator.core.forcing import force_actions
 from remediator.core.guards import Stops
 from remediator.core.isolation import follow, undo_actions
 from remediator.core.model import Isolation, Level, Mode, Phase, Signal, SignalKind, Verdict
@@ -48,7 +49,20 @@ def decide(state: NodeState, signal: Signal, observation: Observation, policy: P
     s = after_a_crash(s.with_state(follow(s)))
     turn = stand_down(s) or HANDLERS[s.state.phase](s)
     turn = _with_undo(turn)
-    return _decision(state, turn)
+    return _decision(state, _with_force(turn))
+
+
+def _with_force(turn: Turn) -> Turn:
+    """Force what is stuck, when nothing else is performed now; the phase goes on as it was."""
+    actions = force_actions(turn) if turn.plan is None else ()
+    if not actions:
+        return turn
+    s = turn.situation
+    expiry = s.policy.timers.plan_expiry_seconds
+    plan = make_plan(s.node, s.state.episode_id, s.level, s.now, s.target_bytes, actions, expiry)
+    why = Reasoned(Reason.ACTING, f"{len(actions)} pods outlived their grace: their deletion is forced")
+    plan = replace(plan, substitutes=False)
+    return replace(turn, verdict=Verdict.ALLOW, plan=plan, reasons=(why, *turn.reasons), due_at=s.now)
 
 
 def _with_undo(turn: Turn) -> Turn:

@@ -79,7 +79,7 @@ def _fold(state: NodeState, result: ActionResult) -> NodeState:
     action, status = result.action, result.status
     if action.undo:
         return _undone(state, result)
-    if status in TOOK_EFFECT:
+    if status in TOOK_EFFECT or action.kind is ActionKind.FORCE_DELETE:
         return _done(state, result)
     blamed = action.pod_uid or (str(action.workload) if action.workload else "")
     about_the_node = status is ActionStatus.SKIPPED and action.irreversible and result.reason not in POD_REASONS
@@ -126,6 +126,8 @@ def _done(state: NodeState, result: ActionResult) -> NodeState:
         case ActionKind.EVICT:
             uncertain = result.status is ActionStatus.UNKNOWN
             return with_eviction(state, action, result.at, observed=observed, uncertain=uncertain)
+        case ActionKind.FORCE_DELETE:
+            return _forced(state, action)
         case ActionKind.DRAIN_ENDPOINTS:
             return _with_drain(state, action, result.at, observed)
         case ActionKind.SCALE:
@@ -166,6 +168,11 @@ def with_eviction(
         episode_id=action.episode_id,
     )
     return replace(state, evictions=(*state.evictions, record))
+
+
+def _forced(state: NodeState, action: Action) -> NodeState:
+    evictions = (replace(e, forced=True) if e.uid == action.pod_uid else e for e in state.evictions)
+    return replace(state, evictions=tuple(evictions))
 
 
 def _with_drain(state: NodeState, action: Action, at: float, observed: bool) -> NodeState:

@@ -73,6 +73,8 @@ class EvictionRecord:
     observed_only: bool = False
     uncertain: bool = False
     """The API did not answer: taken as evicted until the pod is seen alive and not terminating."""
+    forced: bool = False
+    """Its deletion was forced, or tried to be: not again."""
     episode_id: str = ""
 
 

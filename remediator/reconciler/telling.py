@@ -27,6 +27,7 @@ _EVENTS = {
     ActionKind.TAINT: "MemoryPressureTaint",
     ActionKind.DRAIN_ENDPOINTS: "MemoryPressureDrain",
     ActionKind.EVICT: "MemoryPressureEvict",
+    ActionKind.FORCE_DELETE: "MemoryPressureForceDelete",
     ActionKind.SCALE: "MemoryPressureScale",
     ActionKind.RESTORE_ENDPOINTS: "MemoryPressureRestore",
     ActionKind.RESTORE_SCALE: "MemoryPressureRestore",

@@ -113,6 +113,19 @@ def test_e10_nothing_is_ever_deleted(cluster, actuator):
     assert not asked(cluster, method="DELETE")
 
 
+def test_a_forced_deletion_is_of_that_pod_only(cluster, actuator):
+    """At once for the pod of this UID, however long it was terminating; a successor of its name is left alone."""
+    stuck = action(ActionKind.FORCE_DELETE, cluster)
+    actuator.perform(action(ActionKind.EVICT, cluster, grace_period_seconds=30))
+    assert cluster.store.find("Pod", "shop", "web-1") is not None
+    assert actuator.perform(stuck).status is ActionStatus.DONE
+    assert cluster.store.find("Pod", "shop", "web-1") is None
+    pod(cluster.store, "web-1")
+    again = actuator.perform(stuck)
+    assert (again.status, again.reason) == (ActionStatus.SKIPPED, Reason.ALREADY_GONE)
+    assert cluster.store.find("Pod", "shop", "web-1") is not None
+
+
 def test_f02_other_peoples_taints_survive(cluster, actuator):
     """Tainting and untainting leave every other taint where it was."""
     gpu = {"key": "gpu", "value": "true", "effect": "NoSchedule"}

@@ -39,3 +39,37 @@ def test_a_line_that_cannot_be_kept_is_an_error(tmp_path):
     with pytest.raises(AuditUnavailableError):
         JsonLinesAudit(tmp_path / "file", "r").write({"kind": "intent"})
     assert JsonLinesAudit(tmp_path / "file", "r").ready()
+
+
+def act(kind: str, plan: str, pod: str) -> dict:
+    """A line of that kind about evicting a pod."""
+    return {"kind": kind, "plan_id": plan, "action": {"kind": "evict", "pod_uid": pod}}
+
+
+def test_what_a_killed_predecessor_announced_gets_an_end(tmp_path):
+    """Answered intents are left alone; an open one is closed once, before the first new line, and half a line goes."""
+    before = JsonLinesAudit(tmp_path, "a")
+    for kind, plan, pod in (
+        ("intent", "p1", "u1"),
+        ("result", "p1", "u1"),
+        ("intent", "p1", "u2"),
+        ("intent", "p2", "u2"),
+    ):
+        before.write(act(kind, plan, pod))
+    before.write(act("result", "p2", "u2"))
+    with before.path.open("ab") as file:
+        file.write(b'{"kind":"resu')
+    for _ in range(2):
+        JsonLinesAudit(tmp_path, "a").write({"kind": "decision"})
+    lines = [json.loads(line) for line in before.path.read_text().splitlines()]
+    assert [line["kind"] for line in lines[5:]] == ["abandoned", "decision", "decision"]
+    assert (lines[5]["plan_id"], lines[5]["action"]["pod_uid"]) == ("p1", "u2")
+    assert "killed" in lines[5]["detail"]
+
+
+def test_a_file_of_others_is_no_obstacle(tmp_path):
+    """Lines that are no JSON, or another JSON, are left where they are."""
+    path = JsonLinesAudit(tmp_path, "a").path
+    path.write_text('nonsense\n[1]\n{"kind": "intent"}\n{"action": 1, "kind": "result"}\n')
+    JsonLinesAudit(tmp_path, "a").write({"kind": "decision"})
+    assert path.read_text().count("\n") == 5

@@ -261,7 +261,8 @@ def test_a_least_privileged_account_reads_the_cluster(serve):
 
 def test_a_least_privileged_account_acts_keeps_and_tells(serve):
     """Every action, record, lease and Event is possible with exactly the rights that are listed for it."""
-    everywhere = [rule for rule in (*RULES, *actuator.SCALE_RBAC_RULES) if not rule.get("namespaced")]
+    optional = (*actuator.SCALE_RBAC_RULES, *actuator.FORCE_DELETE_RBAC_RULES)
+    everywhere = [rule for rule in (*RULES, *optional) if not rule.get("namespaced")]
     access = Access(
         tokens={"t": "remediator"},
         grants=[Grant("remediator", everywhere), Grant("remediator", leases.RBAC_RULES, "remediator")],

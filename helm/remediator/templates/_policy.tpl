@@ -18,6 +18,10 @@
 {{- get (get (fromYaml .Values.policy) "koordinator" | default dict) "config_map" | default "" -}}
 {{- end -}}
 
+{{- define "remediator.forces" -}}
+{{- if and (get (get (fromYaml .Values.policy) "safeguards" | default dict) "force_delete") (include "remediator.acts" .) }}true{{ end -}}
+{{- end -}}
+
 {{- define "remediator.profile" -}}
 {{- get (fromYaml .Values.policy) "profile" | default "graded" -}}
 {{- end -}}
