@@ -134,6 +134,8 @@ class KubernetesActuator:
 
     def _force_delete(self, action: Action) -> ActionResult:
         """The object goes at once, whatever its containers do; only the pod of this UID, asked once."""
+        if not action.pod_uid:
+            return self._result(action, ActionStatus.REFUSED, Reason.NOT_OURS, "a deletion without a UID is not asked")
         body = {"gracePeriodSeconds": 0, "preconditions": {"uid": action.pod_uid}}
         try:
             self._api.write(self._api.core.delete_namespaced_pod, action.pod, action.namespace, body=body)

@@ -93,7 +93,7 @@ class JsonLinesAudit:
         """Once, before the first line of this process."""
         if not self._inherited:
             return
-        if self.path.exists():
+        if self.path.is_file():
             lines = _whole_lines(self.path)
             for intent in _open_intents(lines):
                 told = {**intent, "kind": "abandoned", "detail": ABANDONED}

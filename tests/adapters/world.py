@@ -94,7 +94,12 @@ def a_store() -> Store:
 
 def action(kind: ActionKind, store: Store | None = None, **given: Any) -> Action:
     """An action on n1, on shop/web-7f-a where it is about a pod."""
-    about_pod = kind in (ActionKind.EVICT, ActionKind.DRAIN_ENDPOINTS, ActionKind.RESTORE_ENDPOINTS)
+    about_pod = kind in (
+        ActionKind.EVICT,
+        ActionKind.FORCE_DELETE,
+        ActionKind.DRAIN_ENDPOINTS,
+        ActionKind.RESTORE_ENDPOINTS,
+    )
     if about_pod and "pod" not in given:
         given |= {"namespace": "shop", "pod": "web-7f-a"}
         if store is not None and "pod_uid" not in given:
