@@ -126,12 +126,12 @@ class Reconciler:
                 return self._kept(signal, seen, decision)
             record = self._keeper.write(seen.record, decision.next_state)
         self._teller.decided(signal, seen.observation, decision, seen.record.state)
-        self._teller.notify(decision)
         try:
             self._teller.intends(decision.plan, decision.plan.actions, decision.mode)
         except Exception as error:
             self._teller.refused_to_act(decision, error)
             return self._policy.timers.resync_seconds
+        self._teller.notify(decision)
         return self._performed(signal, seen, decision, record)
 
     def _decided_again(self, signal: Signal, seen: Seen, decision: Decision) -> tuple[Seen, Decision]:

@@ -6,6 +6,7 @@ when it cannot be kept, and then nothing is done). Everything else may fail with
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from remediator import metrics as counters
@@ -53,6 +54,8 @@ class Teller:
         self._identity, self._config_hash = identity, config_hash
         self._last: dict[str, tuple[object, ...]] = {}
         self._unfinished: dict[str, str] = {}
+        self._mute: set[str] = set()
+        """Nodes of which people were told that the audit holds acts back."""
         self._failures: dict[str, int] = {}
         """Node -> passes in a row that failed."""
 
@@ -110,6 +113,7 @@ class Teller:
         """One flushed line per action that is about to be done; raises when they cannot be kept."""
         for action in actions:
             self._audit.write(self._line("intent", _act(plan, action, mode), plan.created_at))
+        self._mute.discard(plan.node)
 
     def acted(self, result: ActionResult, plan: Plan, mode: Mode) -> None:
         """What became of an action."""
@@ -156,6 +160,14 @@ class Teller:
     def refused_to_act(self, decision: Decision, error: Exception) -> None:
         """The intent could not be kept, so nothing was done."""
         counters.INTENTS_LOST.inc()
+        acting = tuple(notice for notice in decision.notices if notice.key.startswith("plan:"))
+        self.notify(replace(decision, notices=tuple(n for n in decision.notices if n not in acting)))
+        if decision.node not in self._mute:
+            self._mute.add(decision.node)
+            title = f"Nothing is done about node {decision.node}: the audit cannot be written"
+            notice = Notice(f"audit:{decision.node}", "critical", title, f"{error}; free its disk, or mend its volume")
+            self._notifier.notify(notice, _context(decision))
+            self._events.emit("Node", decision.node, "", "", "RemediatorAuditUnwritable", f"{title}: {error}", True)
         log.error("%s: nothing is done, for the audit cannot be written: %s", decision.node, error)
 
     def said(self, node: str, operator: str, word: Mapping[str, Any], at: float) -> None:

@@ -79,13 +79,19 @@ def test_observe_mode_only_records() -> None:
 
 
 def test_an_intent_that_cannot_be_kept_stops_the_act() -> None:
-    """A full disk means no act; the pass asks to be called again."""
+    """A full disk means no act; people are told once that nothing is done, and not that something is."""
     world = World()
     world.audit_broken = True
-    assert world.replica().reconcile(alert()) == POLICY.timers.resync_seconds
+    replica = world.replica()
+    for _ in range(3):
+        assert replica.reconcile(alert()) == POLICY.timers.resync_seconds
     assert world.acts == []
+    assert not [notice for notice in world.notices if notice.key.startswith("plan:")]
+    told = [notice for notice in world.notices if notice.key.startswith("audit:")]
+    assert [(notice.severity, "disk full" in notice.text) for notice in told] == [("critical", True)]
+    assert world.events.count("Node/n1: RemediatorAuditUnwritable") == 1
     world.audit_broken = False
-    world.replica("a").reconcile(timer())
+    replica.reconcile(timer())
     assert world.acts == STORM
 
 
