@@ -89,6 +89,11 @@ class JsonLinesAudit:
                 self._close()
                 raise AuditUnavailableError(f"{self.path}: {error.strerror or error}") from error
 
+    def begin(self) -> None:
+        """Close what a predecessor left open, now and not only with our first line. Never raises."""
+        with self._lock, suppress(OSError):
+            self._tidy_up()
+
     def _tidy_up(self) -> None:
         """Once, before the first line of this process."""
         if not self._inherited:

@@ -109,8 +109,9 @@ def _acting(readers: _Readers, api: KubernetesApi, settings: Settings, policy: C
         Mode.ENFORCE: real,
     }
     lines = audit.JsonLinesAudit(settings.audit_dir, settings.identity)
+    lines.begin()
     told = events.KubernetesEvents(api, settings.namespace, settings.identity)
-    people = notifier.LogNotifier()
+    people = notifier.RoutedNotifier(lambda: policy().notifications)
     rights = Rights(api, lambda: needed_rights(policy()), settings.namespace)
     return Outside(
         ports=readers.ports(leases.KubernetesLeases(api, settings.namespace, settings.identity), hands),

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from remediator.config.koordinator import KoordinatorSection
+from remediator.config.notifications import TargetSection
 from remediator.config.sections import (
     Count,
     Duration,
@@ -202,7 +203,15 @@ class PolicyFile(Section):
     alerts: Annotated[tuple[Text, ...], Field(min_length=1)] = _POLICY.alert_names
     cluster: StrictStr = ""
     koordinator: KoordinatorSection = KoordinatorSection()
+    notifications: tuple[TargetSection, ...] = ()
     maintenance: Literal["cordon", "drain"] = "cordon"
+
+    @model_validator(mode="after")
+    def _targets_once(self) -> Self:
+        names = [target.name for target in self.notifications]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"notifications: {', '.join(twice)} is there twice: give each target a name of its own")
+        return self
 
     def to_policy(self) -> Policy:
         """The core's frozen policy."""
@@ -226,6 +235,7 @@ class PolicyFile(Section):
             alert_names=self.alerts,
             cluster=self.cluster,
             koordinator=self.koordinator.to_policy(),
+            notifications=tuple(target.to_target() for target in self.notifications),
             maintenance=self.maintenance,
         )
 

@@ -272,4 +272,5 @@ def _developers(turn: Turn) -> Iterator[Notice]:
         if row.reason is Reason.LIMIT_OOM:
             title = f"{row.workload or row.pod} is OOM-killed at its own limit"
             text = f"{row.detail}: raise the limit, tune the heap, or look for a leak"
-            yield Notice(f"outcome:limit-oom:{row.workload or row.pod}", "warning", title, text)
+            key = f"outcome:limit-oom:{row.workload or row.pod}"
+            yield Notice(key, "warning", title, text, audience="developers", namespace=row.namespace)

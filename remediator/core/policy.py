@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from remediator.core.model import Level, Mode, Tier
+from remediator.core.routing import NotificationTarget
 from remediator.core.strategy_policy import KoordinatorPolicy
 
 
@@ -200,5 +201,7 @@ class Policy:
     )
     cluster: str = ""
     koordinator: KoordinatorPolicy = field(default_factory=KoordinatorPolicy)
+    notifications: tuple[NotificationTarget, ...] = ()
+    """Who is told, besides the log and the Events."""
     maintenance: str = "cordon"
     """After an OOM-kill storm: `cordon` only, or `drain`: move its evictable pods off one by one."""

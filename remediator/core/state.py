@@ -284,6 +284,10 @@ class Notice:
     """info, warning or critical."""
     title: str
     text: str
+    audience: str = "operators"
+    """Who can do something about it: `operators`, or the `developers` of the workload."""
+    namespace: str = ""
+    """Of the workload that it is about; empty: it is about a node."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,7 @@ def test_what_a_killed_predecessor_announced_gets_an_end(tmp_path):
     before.write(act("result", "p2", "u2"))
     with before.path.open("ab") as file:
         file.write(b'{"kind":"resu')
+    JsonLinesAudit(tmp_path, "a").begin()
     for _ in range(2):
         JsonLinesAudit(tmp_path, "a").write({"kind": "decision"})
     lines = [json.loads(line) for line in before.path.read_text().splitlines()]

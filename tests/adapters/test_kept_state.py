@@ -1,6 +1,5 @@
 """What outlives a restart: records, leases, audit lines; and what tells people: Events, notices."""
 
-import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,12 +15,11 @@ from remediator.adapters.audit import JsonLinesAudit
 from remediator.adapters.events import KubernetesEvents
 from remediator.adapters.kubernetes_api import TransientError
 from remediator.adapters.leases import KubernetesLeases, micro_time
-from remediator.adapters.notifier import LogNotifier, WebhookNotifier
 from remediator.adapters.records import KUBECTL, NodeRemediationRecords, status_of
 from remediator.adapters.state_json import from_json, to_json
 from remediator.core.fences import AuditUnavailableError, RecordConflictError
 from remediator.core.model import Isolation, Level, Mode, Phase
-from remediator.core.state import EvictionRecord, NodeState, Notice, Outcome, OutcomeKind, Plan
+from remediator.core.state import EvictionRecord, NodeState, Outcome, OutcomeKind, Plan
 from remediator.drill.apiserver.faults import Fault
 from remediator.drill.stack import CRD_FILE
 from tests.adapters.canned import Answer, api_of, captured
@@ -344,28 +342,6 @@ def test_events_never_hold_anybody_up(canned):
     events._thread.join(5)
     assert not events._thread.is_alive()
     assert REGISTRY.get_sample_value("remediator_notices_dropped_total", {"target": "events"}) > 0
-
-
-def test_a_notice_is_logged_and_posted(canned, caplog):
-    """The log always, the webhook as JSON with the context beside it."""
-    server = canned(lambda asked: {})
-    notifier = WebhookNotifier(server.url)
-    with caplog.at_level(logging.INFO):
-        notifier.notify(Notice("k", "critical", "Node n1", "is RED"), {"node": "n1"})
-        notifier.close()
-    assert "Node n1: is RED" in caplog.text
-    (asked,) = server.asked
-    assert (asked.body["title"], asked.body["context"]) == ("Node n1", {"node": "n1"})
-
-
-def test_a_webhook_that_is_down_delays_nobody(canned, caplog):
-    """Failures are counted, and closing ends."""
-    server = canned(lambda asked: Answer(500))
-    notifier = WebhookNotifier(server.url)
-    notifier.notify(Notice("k", "info", "t", "x"), {})
-    notifier.close()
-    assert "not taken" in caplog.text
-    LogNotifier().close()
 
 
 def test_an_operator_s_word_is_written_with_his_name(cluster, records):
