@@ -21,6 +21,7 @@ from remediator.reconciler import Reconciler
 from remediator.reconciler.gauging import StrategyGauges
 from remediator.reconciler.places import Places
 from remediator.reconciler.resyncing import Resync
+from remediator.reconciler.roll_call import RollCall
 from remediator.reconciler.telling import Teller
 from remediator.web.remembering import Remembered
 from remediator.web.services import Services
@@ -68,7 +69,8 @@ def compose(settings: Settings, policy: Policy, *, reads_only: bool = False, at:
         return _generation(settings, watched, outside, pool, places, lambda: dispatcher.stopping)
 
     gauges = StrategyGauges(outside.ports.cluster)
-    generations = Generations(watched, build, outside.events, outside.notifier, settings.namespace, gauges)
+    roll_call = RollCall(outside.ports.metrics, speed=settings.speed)
+    generations = Generations(watched, build, outside.events, outside.notifier, settings.namespace, gauges, roll_call)
     dispatcher = Dispatcher(
         generations.reconcile,
         generations.wakes,

@@ -17,6 +17,7 @@ from remediator.reconciler import Reconciler
 from remediator.reconciler.gauging import StrategyGauges
 from remediator.reconciler.ports import Events, Notifier
 from remediator.reconciler.resyncing import Resync, Wake
+from remediator.reconciler.roll_call import RollCall
 from remediator.reconciler.telling import Teller
 
 log = logging.getLogger(__name__)
@@ -43,8 +44,9 @@ class Generations:
         notifier: Notifier,
         namespace: str,
         gauges: StrategyGauges,
+        roll_call: RollCall,
     ) -> None:
-        self._watched, self._build, self._gauges = watched, build, gauges
+        self._watched, self._build, self._gauges, self._roll_call = watched, build, gauges, roll_call
         self._events, self._notifier, self._namespace = events, notifier, namespace
         came = watched.reload()
         self.now = build(watched)
@@ -59,9 +61,10 @@ class Generations:
         return self.now.reconciler.explain(node)
 
     def wakes(self) -> list[Wake]:
-        """Look at the policy file, show its thresholds, then look at what is due."""
+        """Look at the policy file, show its thresholds, say that we watch, then look at what is due."""
         self._follow(self._watched.reload())
         self._gauges.update(self._watched.policy)
+        self._roll_call.call(self.now.teller)
         return self.now.resync.wakes()
 
     def told(self) -> Json:

@@ -10,7 +10,8 @@ from enum import Flag, auto
 
 from remediator.core.figures import duration, percent, size
 from remediator.core.fleet import closed_nodes, fleet_evictions
-from remediator.core.model import Isolation, Level, Mode, Phase, PodFacts, Unknown
+from remediator.core.incidents import ended_at, evicted_for_memory
+from remediator.core.model import Isolation, Level, Mode, Phase, Unknown
 from remediator.core.modes import breaker_sentence
 from remediator.core.reason import Reason
 from remediator.core.silences import act_labels, alert_labels, describe, silenced_by
@@ -184,24 +185,11 @@ def kubelet_eviction(s: Situation) -> tuple[float, str] | None:
     pressure = s.cluster is not None and s.cluster.node.memory_pressure
     found = []
     for pod in s.pods:
-        if _evicted_for_memory(pod):
-            at = _ended_at(pod) or (s.now if pressure else 0.0)
+        if evicted_for_memory(pod):
+            at = ended_at(pod) or (s.now if pressure else 0.0)
             found.append((at, f"the kubelet evicted {pod.key} for memory"))
     recent = [item for item in found if s.now - item[0] < s.policy.timers.stand_down_seconds]
     return max(recent) if recent else None
-
-
-def _evicted_for_memory(pod: PodFacts) -> bool:
-    about_memory = "memory" in pod.status_message.lower()
-    if pod.status_reason == "Evicted":
-        return about_memory
-    return pod.disruption_target == "TerminationByKubelet" and (about_memory or not pod.status_message)
-
-
-def _ended_at(pod: PodFacts) -> float | None:
-    if pod.ended_at is not None:
-        return pod.ended_at
-    return max((t.finished_at for t in pod.terminations), default=pod.terminating_since)
 
 
 def kubelet_evicting(s: Situation) -> Reasoned | None:

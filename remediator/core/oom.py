@@ -37,7 +37,8 @@ def _is_kill(termination: Termination) -> bool:
     return termination.reason == "OOMKilled" and termination.exit_code != 0
 
 
-def _suspicious(termination: Termination) -> bool:
+def is_suspicious(termination: Termination) -> bool:
+    """It may have been an OOM kill."""
     return termination.reason == "OOMKilled" or termination.exit_code == 137
 
 
@@ -53,7 +54,7 @@ def classify(
     recent = recent_terminations(pod, now, window_seconds)
     kills = [t for t in recent if _is_kill(t)]
     if not kills:
-        return OomClass.UNKNOWN if any(_suspicious(t) for t in recent) else None
+        return OomClass.UNKNOWN if any(is_suspicious(t) for t in recent) else None
     levels = [level_at(t, state) for t in kills]
     if pod.limit_bytes is None or any(level is not None and level > Level.GREEN for level in levels):
         return OomClass.NODE

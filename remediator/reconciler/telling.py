@@ -17,6 +17,7 @@ from remediator.core.state import Action, ActionKind, ActionResult, ActionStatus
 from remediator.core.state import Observation as Seen
 from remediator.reconciler.explanation import Json, action_as_json, explanation, reasoned
 from remediator.reconciler.ports import Audit, Events, Notifier
+from remediator.reconciler.witnessing import Witness, untouched
 
 log = logging.getLogger(__name__)
 TOP_CANDIDATES = 10
@@ -56,13 +57,15 @@ class Teller:
         self._unfinished: dict[str, str] = {}
         self._mute: set[str] = set()
         """Nodes of which people were told that the audit holds acts back."""
+        self._witness = Witness(policy)
         self._failures: dict[str, int] = {}
         """Node -> passes in a row that failed."""
 
     def decided(self, signal: Signal, seen: Seen, decision: Decision, before: NodeState) -> None:
         """Count the decision.
 
-        A full audit line when it differs from the node's last, a short one when it was asked for.
+        A full audit line when it differs from the node's last, a short one when it was asked for; beside it what the
+        pass was the first to witness.
         """
         self._failures.pop(decision.node, None)
         reason = decision.reasons[0].reason if decision.reasons else ""
@@ -70,12 +73,15 @@ class Teller:
         key = _essence(decision)
         changed = self._last.get(decision.node) != key
         self._last[decision.node] = key
+        for kind, content in self._witness.saw(seen, decision, before):
+            self._write(kind, content, decision.at)
         if not changed and signal.kind not in _ASKED:
             return
         if changed:
             log.info("%s: %s, %s", decision.node, decision.verdict, _sentence(decision))
         told = explanation(seen, decision, decision.next_state, self._policy)
         told["ranking"] = told["ranking"][:TOP_CANDIDATES] if changed else []
+        told["untouched"] = untouched(decision.ranking) if changed else []
         told["phase_before"] = str(before.phase)
         self._write("decision", {"signal": _signal(signal), **told}, decision.at)
 
@@ -174,6 +180,10 @@ class Teller:
         """An operator's word, as it was accepted."""
         self._write("operator", {"node": node, "operator": operator, **word}, at)
         log.info("%s: %s says %s", node, operator, dict(word))
+
+    def watching(self, told: Mapping[str, Any], at: float) -> None:
+        """That we watch, and what the fleet looks like."""
+        self._write("watching", {"mode": str(self._policy.mode), **told}, at)
 
     def _event(self, result: ActionResult) -> None:
         action, done = result.action, result.status is ActionStatus.DONE

@@ -11,6 +11,7 @@ from remediator.config.watched import WatchedPolicy
 from remediator.core.model import Level
 from remediator.reconciler.gauging import StrategyGauges
 from remediator.reconciler.resyncing import Resync
+from remediator.reconciler.roll_call import RollCall
 from remediator.reconciler.telling import Teller
 from tests.reconciler.world import Eyes, Mouth, Shelf, World, alert
 
@@ -30,7 +31,8 @@ class Running:
 
         mouth = Mouth(self.world)
         watched = WatchedPolicy(load_policy(self.file), self.file, lambda: 5.0)
-        self.generations = Generations(watched, build, mouth, mouth, "remediator", StrategyGauges(eyes))
+        gauges, roll_call = StrategyGauges(eyes), RollCall(eyes, clock=lambda: 7.0, monotonic=lambda: self.world.now)
+        self.generations = Generations(watched, build, mouth, mouth, "remediator", gauges, roll_call)
 
     def modes(self) -> list[str]:
         """Modes of the acts that were audited so far."""
@@ -78,3 +80,14 @@ def test_a_bad_file_is_told_in_every_way_and_changes_nothing(running: Running) -
     running.file.write_text("mode: observe\n")
     running.generations.wakes()
     assert REGISTRY.get_sample_value("remediator_config_valid") == 1
+
+
+def test_the_audit_says_every_five_minutes_that_somebody_watches(running: Running) -> None:
+    """At once, and again when the time is over; the nodes by level, those above GREEN by name with their peak."""
+    for seconds in (0, 299, 1, 299):
+        running.world.now += seconds
+        running.generations.wakes()
+    told = [line for line in running.world.audit if line["kind"] == "watching"]
+    assert len(told) == 2
+    assert (told[0]["nodes"], told[0]["levels"]["RED"], told[0]["mode"]) == (6, 1, "observe")
+    assert told[0]["above"] == {"n1": {"level": "RED", "peak_used_ratio": 0.9375}}

@@ -376,11 +376,11 @@ def test_a_decision_is_audited_when_it_is_news_or_was_asked_for() -> None:
     reconciler = world.replica()
     reconciler.reconcile(alert(Level.YELLOW))
     reconciler.reconcile(timer())
-    assert len(world.audit) == 1
+    assert len(kinds(world, "decision")) == 1
     reconciler.reconcile(alert(Level.YELLOW))
-    assert len(world.audit) == 2
-    assert world.audit[0]["ranking"] and not world.audit[1]["ranking"]
-    assert world.audit[0]["config_hash"] == "c0ffee"
+    first, second = kinds(world, "decision")
+    assert first["ranking"] and not second["ranking"]
+    assert first["config_hash"] == "c0ffee"
 
 
 def test_explain_decides_and_does_nothing() -> None:

@@ -41,7 +41,7 @@ from remediator.core.state import (
 )
 from remediator.reconciler import Ports, Reconciler
 from remediator.reconciler.places import Places
-from remediator.reconciler.ports import RecordConflictError
+from remediator.reconciler.ports import RecordConflictError, Trend
 from remediator.reconciler.telling import Teller
 
 GIB = 2**30
@@ -212,6 +212,10 @@ class Eyes:
     def levels(self) -> Mapping[str, Level] | Unknown:
         """n1 as it is, the others GREEN."""
         return {"n1": self.world.level, **{peer.name: Level.GREEN for peer in self.world.peers}}
+
+    def used_ratios(self, seconds: float) -> Mapping[str, Trend] | Unknown:
+        """n1's last moment."""
+        return {"n1": [(self.world.now, self.world.used / self.world.total)]}
 
     def levels_at(self, node: str, times: Sequence[float]) -> Mapping[float, Level] | Unknown:
         """Nobody remembers."""
