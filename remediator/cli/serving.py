@@ -14,16 +14,18 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from gunicorn.app.base import BaseApplication
 
-from remediator.cli.composition import Composition, compose
 from remediator.cli.connections import connected, environment_name, settings_and_policy
 from remediator.config import Settings
 from remediator.config.dangers import dangers
-from remediator.web.app import create_app
+from remediator.core.policy import Policy
+
+if TYPE_CHECKING:
+    from remediator.cli.composition import Composition
 
 log = logging.getLogger(__name__)
 _FILE = click.Path(path_type=Path)
@@ -34,7 +36,7 @@ _M_ARENA_MAX = -8
 class Server(BaseApplication):
     """gunicorn around one composition."""
 
-    def __init__(self, settings: Settings, build: Callable[[], Composition]) -> None:
+    def __init__(self, settings: Settings, build: "Callable[[], Composition]") -> None:
         """`build` is called in the worker process."""
         self._settings, self._build = settings, build
         self._composition: Composition | None = None
@@ -70,6 +72,8 @@ class Server(BaseApplication):
         _use_few_arenas()
         self._composition = self._build()
         self._composition.dispatcher.start()
+        from remediator.web.app import create_app  # noqa: PLC0415 - see _built
+
         return create_app(self._composition.services)
 
     def _stop(self) -> None:
@@ -140,7 +144,14 @@ def serve(log_level: str, **flags: Any) -> None:
     log.info("mode %s, profile %s, speed %g, as %s", policy.mode, policy.profile, settings.speed, settings.identity)
     gc.collect()
     gc.freeze()
-    Server(settings, lambda: compose(settings, policy)).run()
+    Server(settings, lambda: _built(settings, policy)).run()
+
+
+def _built(settings: Settings, policy: Policy) -> "Composition":
+    """Imported in the worker only: the parent, which does nothing but wait, keeps no copy (a sixth of our memory)."""
+    from remediator.cli.composition import compose  # noqa: PLC0415
+
+    return compose(settings, policy)
 
 
 def _must_be_free(settings: Settings) -> None:
