@@ -27,7 +27,7 @@ def main(runs: int, first: int, seed: int | None, parallel: int) -> None:
     console, results = Console(stderr=True), []
     with Progress(console=console) as progress, ThreadPoolExecutor(parallel) as pool:
         task = progress.add_task("runs", total=len(seeds))
-        for result in pool.map(lambda each: run(weather(each), BUILD / "chaos"), seeds):
+        for result in pool.map(_run, seeds):
             results.append(result)
             progress.advance(task)
             if result.broken:
@@ -39,6 +39,14 @@ def main(runs: int, first: int, seed: int | None, parallel: int) -> None:
     (BUILD / "chaos.json").write_text(json.dumps(told, indent=1) + "\n")
     sys.stdout.write(table(results) + "\n")
     sys.exit(int(any(result.broken for result in results)))
+
+
+def _run(seed: int) -> Result:
+    """A run that could not be judged is a broken one; the others go on."""
+    try:
+        return run(weather(seed), BUILD / "chaos")
+    except Exception as error:
+        return Result(weather(seed), [f"not judged: {type(error).__name__}: {error}"])
 
 
 def table(results: list[Result]) -> str:
