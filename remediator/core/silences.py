@@ -1,42 +1,17 @@
-"""Alertmanager's matcher semantics, and what a silence means for remediation.
+"""What a silence means for remediation, and the labels that it is matched against.
 
-As Alertmanager: anchored regular expressions, a missing label equals the empty string, all matchers hold.
-Two rules of our own, both on the safe side of their question: a silence pauses us only if at least one
-positive matcher hits a label that is really there (so `foo!="bar"` alone pauses nothing), and a regular
-expression that Python cannot compile counts as matching (it was good enough for Alertmanager's RE2).
+As Alertmanager, all matchers must hold (matchers.py). One rule of our own: a silence pauses us only if at least one
+positive matcher hits a label that is really there, so `foo!="bar"` alone pauses nothing.
 """
 
-import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 
-from remediator.core.model import Level, Matcher, Signal, Silence, SilenceFacts, WorkloadRef
+from remediator.core.matchers import matcher_holds
+from remediator.core.model import Level, Signal, Silence, SilenceFacts, WorkloadRef
 from remediator.core.policy import Policy
 
 REMEDIATION_ALERTNAME = "MemoryRemediation"
 DEFAULT_ALERTNAME = "NodeMemoryPressure"
-
-
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str] | None:
-    """None when Python cannot compile it, or would read it differently (POSIX classes)."""
-    if "[:" in pattern:
-        return None
-    try:
-        return re.compile(pattern, re.ASCII)
-    except (re.error, RecursionError, OverflowError):
-        return None
-
-
-def matcher_holds(matcher: Matcher, labels: Mapping[str, str]) -> bool:
-    """Whether one matcher holds for a label set."""
-    value = labels.get(matcher.name, "")
-    if not matcher.is_regex:
-        return (value == matcher.value) == matcher.is_equal
-    pattern = _compiled(matcher.value)
-    if pattern is None:
-        return True
-    return (pattern.fullmatch(value) is not None) == matcher.is_equal
 
 
 def silence_holds(silence: Silence, labels: Mapping[str, str]) -> bool:

@@ -1,9 +1,16 @@
 """Alertmanager's matcher semantics, and our two rules on top of them."""
 
-import pytest
+from pathlib import Path
+from typing import Any
 
+import pytest
+import yaml
+
+from remediator.core.matchers import matcher_holds, parse_matchers
 from remediator.core.model import Matcher, Silence
-from remediator.core.silences import matcher_holds, silence_holds
+from remediator.core.silences import silence_holds
+
+VECTORS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "silences.yaml").read_text(encoding="utf-8"))
 
 LABELS = {"alertname": "NodeMemoryPressure", "node": "worker-1", "empty": ""}
 
@@ -68,3 +75,38 @@ def test_negative_matchers_narrow_a_positive_one() -> None:
     matchers = (Matcher("alertname", "NodeMemoryPressure"), Matcher("node", "worker-2", is_equal=False))
     assert silence_holds(Silence("a", matchers), LABELS)
     assert not silence_holds(Silence("a", matchers), {**LABELS, "node": "worker-2"})
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: " ".join(vector["matchers"]))
+def test_the_vectors_hold(vector: dict[str, Any]) -> None:
+    """Those that a real Alertmanager is asked too (tests/adapters/test_silences_oracle.py)."""
+    matchers = tuple(matcher for text in vector["matchers"] for matcher in parse_matchers(text))
+    assert silence_holds(Silence("a", matchers), vector["labels"]) is vector["holds"]
+
+
+def test_an_expression_that_could_take_for_ever_is_never_tried() -> None:
+    """Python would try two to the power of forty ways; counted as matching instead."""
+    assert matcher_holds(Matcher("node", "(a+)+b", is_regex=True), {"node": "a" * 40})
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{a="b", c=~"d,}.*",}', (Matcher("a", "b"), Matcher("c", "d,}.*", is_regex=True))),
+        ("a!~b|c", (Matcher("a", "b|c", is_regex=True, is_equal=False),)),
+        (' a != "" ', (Matcher("a", "", is_equal=False),)),
+        (r'a="x\"\\\d\n"', (Matcher("a", 'x"\\\\d\n'),)),
+        ('"ä b"="x"', (Matcher("ä b", "x"),)),
+        ("{}", ()),
+    ],
+)
+def test_matchers_are_read_as_they_are_written(text: str, found: tuple[Matcher, ...]) -> None:
+    """Braces, quotes, escapes, and names in UTF-8 as newer Alertmanagers allow them."""
+    assert parse_matchers(text) == found
+
+
+@pytest.mark.parametrize("text", ["a", 'a="b" c="d"', '="b"', 'a=~"b'])
+def test_what_is_no_matcher_is_refused(text: str) -> None:
+    """Half of a matcher is not guessed at."""
+    with pytest.raises(ValueError, match="is no matcher like"):
+        parse_matchers(text)
