@@ -4,9 +4,10 @@ SHELL := /bin/sh
 PYTHON ?= python3
 BIN := .venv/bin
 SCENARIO ?= storm
+NEWER ?= trixie sid
 
 .DEFAULT_GOAL := help
-.PHONY: help venv tools helm chart docs drill drill-live test check chaos lint acceptance lock clean FORCE
+.PHONY: help venv tools helm chart docs drill drill-live test check newer chaos lint acceptance lock clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -30,7 +31,7 @@ chart: venv ## write the dashboards, and copy rules, route and dashboards into t
 	@$(BIN)/python -m dashboards.generate
 	@$(BIN)/python -m scripts.fill_chart
 
-docs: venv ## write the pages that list what the code holds: metrics, rights
+docs: venv ## write the pages that list what the code holds: policy, flags, metrics, rights
 	@$(BIN)/python -m scripts.reference
 
 drill: venv tools ## rehearse: the whole product against a simulated cluster (SCENARIO=NAME, `remediator drill --list`)
@@ -56,6 +57,14 @@ lint: venv
 
 acceptance: venv tools ## only the tests with real Prometheus, Alertmanager and gunicorn
 	@$(BIN)/pytest -n 2 --dist loadgroup -m acceptance
+
+# Debian 13 and Debian unstable; what they hold today is printed.
+newer: venv ## the rules, both real servers and a drill with newer Prometheus and Alertmanager (NEWER="trixie sid")
+	@for suite in $(NEWER); do scripts/get-tools $$suite || exit; \
+	export REMEDIATOR_TOOLS=$$PWD/.tools/$$suite/bin; \
+	for each in prometheus alertmanager; do .tools/$$suite/bin/$$each --version 2>&1 | head -n 1; done; \
+	$(BIN)/pytest -n 2 tests/rules tests/adapters/test_real_servers.py tests/acceptance/test_configurations.py || exit; \
+	$(BIN)/remediator drill --scenario silenced --output-dir build/drill-$$suite || exit; done
 
 chaos: venv ## kill replicas after every step, with servers that misbehave: 200 runs, half an hour (CHAOS_OPTIONS=--runs 20)
 	@$(BIN)/python -m tests.chaos $(CHAOS_OPTIONS)

@@ -1,8 +1,10 @@
-"""Writes the pages that are lists of what the code holds: docs/metrics.md, and the table of rights in docs/security.md.
+"""Writes what is a list of what the code holds: docs/metrics.md, docs/policy.md with the policy's JSON schema,
+docs/flags.md, and the table of rights in docs/security.md.
 
 Run by `make docs`; a test says when a page is stale.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,9 +14,14 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from remediator import metrics
 from remediator.adapters import actuator, cluster, events, leases, records
+from remediator.config import json_schema
+from scripts.flags_page import flags_page
+from scripts.policy_page import policy_page
 
 ROOT = Path(__file__).resolve().parents[1]
 METRICS, SECURITY = ROOT / "docs" / "metrics.md", ROOT / "docs" / "security.md"
+POLICY, FLAGS = ROOT / "docs" / "policy.md", ROOT / "docs" / "flags.md"
+SCHEMA = ROOT / "remediator" / "config" / "schema.json"
 GOLDEN = ROOT / "tests" / "exporter" / "golden"
 _BEGIN, _END = "<!-- rights: made by `make docs` -->\n", "<!-- end of rights -->"
 
@@ -105,4 +112,7 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[
 
 if __name__ == "__main__":
     METRICS.write_text(metrics_page(), encoding="utf-8")
+    POLICY.write_text(policy_page(), encoding="utf-8")
+    SCHEMA.write_text(json.dumps(json_schema(), indent=2) + "\n", encoding="utf-8")
+    FLAGS.write_text(flags_page(), encoding="utf-8")
     SECURITY.write_text(security_page(SECURITY.read_text(encoding="utf-8")), encoding="utf-8")

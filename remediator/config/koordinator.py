@@ -21,18 +21,25 @@ class ThresholdsSection(Section):
     """Koordinator's thresholds; what is left out comes from the cluster's, then from Koordinator's defaults."""
 
     enable: StrictBool | None = None
+    """false turns all three strategies off."""
     memory_evict_threshold_percent: Annotated[Percent | None, Field(alias="memoryEvictThresholdPercent")] = None
+    """BEMemoryEvict and MemoryEvict fire when this share of the node is used. Left out: 70."""
     memory_evict_lower_percent: Annotated[Percent | None, Field(alias="memoryEvictLowerPercent")] = None
+    """They free down to this, which must be below the threshold. Left out: the threshold less 2."""
     evict_enabled_priority_threshold: Annotated[StrictInt | None, Field(alias="evictEnabledPriorityThreshold")] = None
+    """MemoryEvict takes pods of this priority and below; must be given. Danger: above 7999 it reaches online pods."""
     memory_allocatable_evict_threshold_percent: Annotated[
         Percent | None, Field(alias="memoryAllocatableEvictThresholdPercent")
     ] = None
+    """MemoryAllocatableEvict fires when a class requests more than this share of its allocatable; may exceed 100."""
     memory_allocatable_evict_lower_percent: Annotated[
         Percent | None, Field(alias="memoryAllocatableEvictLowerPercent")
     ] = None
+    """It frees down to this, which must be below its threshold."""
     allocatable_evict_priority_threshold: Annotated[
         StrictInt | None, Field(alias="allocatableEvictPriorityThreshold")
     ] = None
+    """It takes pods of this priority and below, 0 to 7999; must be given."""
 
     def to_thresholds(self) -> Thresholds:
         """The core's values."""
@@ -43,16 +50,22 @@ class NodeStrategySection(ThresholdsSection):
     """Thresholds of the nodes whose labels match."""
 
     node_selector: Annotated[Labels, Field(min_length=1, alias="nodeSelector")]
+    """Labels that the node must carry, all of them; the first row that matches is laid over clusterStrategy."""
 
 
 class KoordinatorSection(Section):
     """Which strategies run, and with which thresholds."""
 
     strategies: tuple[Feature, ...] = ()
+    """Those that run; empty: none. Danger: they obey Koordinator's labels, not tiers (`critical` still protects)."""
     cluster: Annotated[ThresholdsSection, Field(alias="clusterStrategy")] = ThresholdsSection()
+    """Thresholds of all nodes."""
     nodes: Annotated[tuple[NodeStrategySection, ...], Field(alias="nodeStrategies")] = ()
+    """Thresholds of some nodes."""
     max_pods_per_round: Count = KoordinatorPolicy().max_pods_per_round
+    """Pods that all strategies together may evict in a round."""
     config_map: StrictStr = ""
+    """NAMESPACE/NAME of Koordinator's ConfigMap: thresholds are read live from there, and may not be given here."""
 
     @field_validator("config_map")
     @classmethod

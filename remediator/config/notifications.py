@@ -15,12 +15,19 @@ class TargetSection(Section):
     """One target. URLs hold tokens, so they stand in a file (a mounted Secret), never in the policy."""
 
     name: Annotated[Text, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?$")]
+    """Its name in metrics and logs; each only once."""
     kind: Literal["apprise", "webhook"] = "apprise"
+    """`apprise`: chat, mail, incident tools by Apprise URLs; `webhook`: JSON."""
     url_file: Text
+    """File that holds the address: Apprise URLs, one a line, or one http(s) URL. Read anew for each notice."""
     secret_file: StrictStr = ""
+    """File with the key that signs the JSON of a webhook."""
     severities: Annotated[tuple[Severity, ...], Field(min_length=1)] = SEVERITIES  # type: ignore[assignment]
+    """Severities that are sent here. Danger: without `critical` nobody hears of incidents here."""
     audience: Literal["operators", "developers", "all"] = "operators"
+    """`operators`: all about nodes; `developers`: what only they can mend; `all`: both."""
     namespaces: Annotated[tuple[Text, ...], Field(min_length=1)] = _DEFAULT.namespaces
+    """Namespaces (globs) of which developers are told."""
 
     @model_validator(mode="after")
     def _secret_of_a_webhook(self) -> Self:

@@ -11,12 +11,12 @@ from remediator.core.model import Mode
 Duration = Annotated[
     float,
     BeforeValidator(duration_seconds),
-    WithJsonSchema({"type": ["number", "string"], "description": "seconds, or 30s, 10m, 1h30m"}),
+    WithJsonSchema({"type": ["number", "string"], "examples": [30, "10m", "1h30m"]}),
 ]
 Size = Annotated[
     int,
     BeforeValidator(size_bytes),
-    WithJsonSchema({"type": ["integer", "string"], "description": "bytes, or 100Mi, 2Gi"}),
+    WithJsonSchema({"type": ["integer", "string"], "examples": ["100Mi", "2Gi"]}),
 ]
 ModeName = Annotated[Mode, BeforeValidator(lambda given: "off" if given is False else given)]
 """YAML 1.1 reads a bare `off` as false: it is the mode of that name."""
@@ -55,7 +55,7 @@ Labels = Annotated[dict[LabelKey, LabelValue], Field()]
 class Section(BaseModel):
     """Base of all sections: closed, frozen."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False, use_attribute_docstrings=True)
 
     def given(self) -> dict[str, Any]:
         """What the file says in this section, without what it leaves to the defaults."""
