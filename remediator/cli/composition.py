@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib import metadata
 
+from remediator.adapters.audit_files import AuditFiles
+from remediator.adapters.audit_peers import PeerAudit
 from remediator.cli.generations import Generation, Generations
 from remediator.cli.outside import Outside, connect
 from remediator.config import Settings, scaled
@@ -26,8 +28,11 @@ from remediator.reconciler.telling import Teller
 from remediator.web.remembering import Remembered
 from remediator.web.services import Services
 from remediator.web.tokens import OperatorAuth, TokenFile, WebhookAuth
+from remediator.web.trailing import Trails
 
 _OBSERVE_THREADS = 16
+_SEARCH_SECONDS = 1.0
+"""How long one request may look through our audit files; the next page goes on from there."""
 _HOUR_SECONDS = 3600.0
 _EVALUATION_SECONDS = 5.0
 """How often the rules are evaluated, at speed 1."""
@@ -125,6 +130,7 @@ def _services(
         silences=Remembered(lambda: outside.ports.silences.read("", "", None), seconds=5),
         say=outside.ports.records.say,
         audit=lambda node, operator, word: generations.now.teller.said(node, operator, word, time.time()),
+        trail=_trail(settings),
         webhook_auth=WebhookAuth(_token_file(settings)),
         operator_auth=OperatorAuth(
             TokenFile(operators) if operators else None,
@@ -133,6 +139,13 @@ def _services(
         ready_checks=outside.ready_checks,
         version=metadata.version("remediator"),
     )
+
+
+def _trail(settings: Settings) -> Trails:
+    """Our files first; a peer that is ourselves is not asked."""
+    files = AuditFiles(settings.audit_dir)
+    peers = {url: PeerAudit(url) for url in settings.peers if not settings.is_us(url)}
+    return Trails(settings.identity, lambda asked: files.page(settings.identity, asked, seconds=_SEARCH_SECONDS), peers)
 
 
 def _token_file(settings: Settings) -> TokenFile | None:

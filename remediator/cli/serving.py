@@ -100,6 +100,12 @@ class Server(BaseApplication):
     help="Directory of the audit files.",
 )
 @click.option(
+    "--peer",
+    envvar=environment_name("--peer"),
+    multiple=True,
+    help="URL of another replica, whose audit is shown with ours; may be repeated.",
+)
+@click.option(
     "--webhook-token-file",
     envvar=environment_name("--webhook-token-file"),
     type=_FILE,

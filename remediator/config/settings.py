@@ -32,6 +32,8 @@ class Settings:
     listen_host: str = "127.0.0.1"
     listen_port: int = 8080
     audit_dir: Path = Path("audit")
+    peers: tuple[str, ...] = ()
+    """URLs of the other replicas, whose audits are read with ours; our own may be among them."""
     webhook_token_file: Path | None = None
     operator_tokens_file: Path | None = None
     tls_cert_file: Path | None = None
@@ -60,6 +62,7 @@ class Settings:
         ):
             if (interval := rest.pop(flag[2:].replace("-", "_"), None)) is not None:
                 rest[field] = _interval(flag, interval, problems)
+        rest["peers"] = tuple(_url("--peer", each, problems) for each in rest.pop("peer", None) or ())
         found = cls(
             prometheus_url=_url("--prometheus", prometheus, problems),
             alertmanager_urls=tuple(_url("--alertmanager", each, problems) for each in alertmanager.split(",")),
@@ -76,6 +79,10 @@ class Settings:
     def loopback(self) -> bool:
         """Whether only this machine can reach the server."""
         return is_loopback(self.listen_host)
+
+    def is_us(self, url: str) -> bool:
+        """Whether a peer's URL names ourselves: a StatefulSet's pods have their identity as first label."""
+        return (urlsplit(url).hostname or "").partition(".")[0] == self.identity.lower()
 
     def _problems(self) -> Iterator[Problem]:
         if self.speed <= 0:

@@ -8,7 +8,7 @@ import logging
 from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException
 
-from remediator.web import api, document, health, plans, status_page, webhook
+from remediator.web import api, document, health, plans, status_page, trail, webhook
 from remediator.web.services import Services
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ def create_app(services: Services) -> Flask:
     """WSGI application over running services."""
     app = Flask("remediator.web")
     app.config["MAX_CONTENT_LENGTH"] = webhook.MAX_BODY_BYTES
-    for part in (webhook, api, plans, health, status_page):
+    for part in (webhook, api, plans, trail, health, status_page):
         app.register_blueprint(part.blueprint(services))
     app.register_blueprint(document.blueprint())
     app.after_request(_guarded)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from remediator.core.model import Level, Rejection, SilenceFacts, Unknown
+from remediator.core.trail import Trail, TrailQuestion
 from remediator.dispatcher import Dispatcher
 from remediator.reconciler.ports import Record, Trend
 from remediator.web.tokens import OperatorAuth, WebhookAuth
@@ -35,6 +36,8 @@ class Services:
     """(node, fields of the record's spec, operator): writes an operator's words into the node's record."""
     audit: Callable[[str, str, Mapping[str, Any]], None]
     """(node, operator, what he said): keeps it."""
+    trail: Callable[[TrailQuestion], Trail]
+    """The audit of all replicas, a page at a time; whoever could not be asked is named in it."""
     webhook_auth: WebhookAuth = field(default_factory=lambda: WebhookAuth(None))
     operator_auth: OperatorAuth = field(default_factory=lambda: OperatorAuth(None, local_operator=None))
     ready_checks: Mapping[str, Check] = field(default_factory=dict)

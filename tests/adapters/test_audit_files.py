@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from remediator.adapters.audit import JsonLinesAudit
 from remediator.adapters.audit_files import AuditFiles, Unreadable
+from remediator.core.trail import Position, TrailFilter, TrailQuestion, merged
 
 START = datetime(2026, 12, 1, tzinfo=UTC).timestamp()
 
@@ -31,7 +32,7 @@ def written(directory: Path, replica: str, times: list[float], *, max_bytes: int
     clock = Clock()
     audit = JsonLinesAudit(directory, replica, max_bytes=max_bytes, max_files=99, now=clock)
     for number, clock.at in enumerate(times):
-        audit.write({"kind": "decision", "number": number})
+        audit.write({"kind": "decision", "number": number, "replica": replica})
     audit.close()
 
 
@@ -119,3 +120,40 @@ def test_rotation_while_it_is_read_loses_and_doubles_nothing(tmp_path):
             readings.append(len(numbers))
     assert readings[-1] == 10_000
     assert len(set(readings)) > 2
+
+
+@settings(max_examples=30)
+@given(
+    times=st.dictionaries(st.sampled_from("abc"), st.lists(st.integers(0, 50), max_size=30).map(sorted), min_size=1),
+    max_bytes=st.sampled_from([1, 300, 10**9]),
+    limit=st.integers(1, 20),
+    block=st.sampled_from([1, 10, 2**20]),
+)
+def test_pages_from_the_end_give_every_record_once(tmp_path_factory, times, max_bytes, limit, block):
+    """Over files, replicas and blocks, however small the pages: the last line of each replica comes first."""
+    directory = tmp_path_factory.mktemp("audit")
+    for replica, seconds in times.items():
+        written(directory, replica, seconds, max_bytes=max_bytes)
+    found, place = [], Position()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("remediator.adapters.audit_files._BLOCK_BYTES", block)
+        while place is not None:
+            asked = TrailQuestion(limit=limit, position=place)
+            answer = merged([AuditFiles(directory).page("s", asked, seconds=0.0)], asked)
+            found += answer.records
+            place = answer.next
+    for replica, seconds in times.items():
+        numbers = [record["number"] for record in found if record["replica"] == replica]
+        assert numbers == list(reversed(range(len(seconds))))
+    assert len(found) == sum(map(len, times.values()))
+
+
+def test_from_the_end_only_what_is_asked_for_is_read(tmp_path):
+    """Range and filter hold; a half line at the end and foreign ones are passed over."""
+    written(tmp_path, "a", [1, 2, 3, 4])
+    (tmp_path / "audit-a.jsonl").open("ab").write(b'nonsense\n{"@times')
+    wanted = TrailFilter(kinds=("decision",), since=START + 2, until=START + 4)
+    answer = AuditFiles(tmp_path).page("s", TrailQuestion(wanted), seconds=1.0)
+    assert [record["number"] for _, record in answer.records] == [2, 1]
+    assert answer.looked_back_to is None
+    assert not AuditFiles(tmp_path).page("s", TrailQuestion(TrailFilter(node="n1")), seconds=1.0).records

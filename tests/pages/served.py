@@ -18,6 +18,7 @@ from remediator.cli.serving import Server
 from remediator.config import Settings
 from remediator.core.model import Level, Matcher, Mode, Silence, SilenceFacts
 from remediator.core.policy import Policy
+from remediator.core.trail import Trail
 from remediator.dispatcher import Dispatcher
 from remediator.reconciler.resyncing import Resync
 from remediator.web.services import Services
@@ -58,6 +59,7 @@ def composition(api_server: str, operators: Path) -> Composition:
         silences=lambda: cast("SilenceFacts", world.silences),
         say=records.say,
         audit=lambda node, operator, word: None,
+        trail=lambda asked: Trail((), ()),
         operator_auth=OperatorAuth(TokenFile(operators), local_operator=None),
         version="0.1.0",
     )

@@ -10,6 +10,7 @@ from remediator.core.model import Level, Rejection, Signal, SilenceFacts, Unknow
 from remediator.core.policy import Policy
 from remediator.core.reason import Reason
 from remediator.core.state import NodeState, OperatorSpec
+from remediator.core.trail import Trail, TrailQuestion
 from remediator.dispatcher import Dispatcher, QueueFullError
 from remediator.reconciler.ports import Trend
 from remediator.web.app import create_app
@@ -74,6 +75,7 @@ class Web:
     said: list[tuple[str, dict[str, Any], str]] = field(default_factory=list)
     """(node, words, operator) that went into records."""
     audited: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+    trail: Callable[[TrailQuestion], Trail] = lambda asked: Trail((), ("a",))
     resync_asked: list[None] = field(default_factory=list)
 
     def client(self) -> FlaskClient:
@@ -90,6 +92,7 @@ class Web:
             silences=lambda: self.silences,
             say=lambda node, words, operator: self.said.append((node, dict(words), operator)),
             audit=lambda node, operator, word: self.audited.append((node, operator, dict(word))),
+            trail=self.trail,
             webhook_auth=self.webhook_auth,
             operator_auth=self.operator_auth,
             ready_checks=self.ready_checks,

@@ -16,6 +16,7 @@ from remediator.config import Settings
 from remediator.core.model import SilenceFacts
 from remediator.core.policy import Policy
 from remediator.core.state import Action
+from remediator.core.trail import Trail
 from remediator.dispatcher import Dispatcher
 from remediator.web.services import Services
 from tests.reconciler.world import POLICY, World
@@ -47,6 +48,7 @@ def composition(directory: Path) -> Composition:
         silences=SilenceFacts,
         say=world.say,
         audit=lambda node, operator, word: None,
+        trail=lambda asked: Trail((), ()),
     )
     outside = cast("Any", SimpleNamespace(close=lambda: None))
     return Composition(dispatcher, services, outside, ThreadPoolExecutor(1), reconciler.question)
