@@ -9,6 +9,8 @@ from remediator.core.state import ScoreParts
 
 STARTUP_ANNOTATION = "remediator.io/startup-seconds"
 STARTUP_UNKNOWN = 50.0
+STARTUP_UNKNOWN_SECONDS = 150.0
+"""What that stands for."""
 QOS_PARTS = {"BestEffort": 100.0, "Burstable": 50.0, "Guaranteed": 0.0}
 
 
