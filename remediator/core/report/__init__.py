@@ -3,7 +3,7 @@
 One pass over the lines, ordered by time; memory grows with nodes and workloads under pressure, never with lines.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from remediator.core.report.acts import ActsFold
 from remediator.core.report.coverage import CoverageFold
@@ -15,6 +15,7 @@ from remediator.core.report.events import (
     Died,
     Event,
     LevelChanged,
+    Line,
     Measured,
     Record,
     UnreadableError,
@@ -25,10 +26,10 @@ from remediator.core.report.held import HeldFold
 from remediator.core.report.in_the_way import InTheWayFold
 from remediator.core.report.pressure import PressureFold
 from remediator.core.report.recommending import Parts, recommendations
-from remediator.core.report.summing_up import summary
+from remediator.core.report.summing_up import caveats, summary
 from remediator.core.report.values import Report
 
-__all__ = ["Fold", "Report", "report"]
+__all__ = ["Fold", "Line", "Report", "UnreadableError", "read", "report"]
 
 
 def report(records: Iterable[Record], since: float, until: float) -> Report:
@@ -50,12 +51,20 @@ class Fold:
         self._deaths = DeathsFold(self._pressure)
 
     def add(self, record: Record) -> None:
-        """One more line; one that cannot be read is counted, one outside the period is not."""
+        """One more line; one that cannot be read is counted."""
         try:
             line = read(record)
         except UnreadableError:
-            self._coverage.unreadable += 1
-            return
+            self.unreadable()
+        else:
+            self.add_line(line)
+
+    def unreadable(self) -> None:
+        """One more line that nobody could read."""
+        self._coverage.unreadable += 1
+
+    def add_line(self, line: Line) -> None:
+        """One that was read already; one outside the period is left out."""
         if self._since <= line.at < self._until:
             self._coverage.add(line)
             if line.event is not None:
@@ -85,8 +94,8 @@ class Fold:
         self._acts.decided(decision)
         self._deaths.decided(decision, at)
 
-    def done(self) -> Report:
-        """The report."""
+    def done(self, notes: Sequence[str] = ()) -> Report:
+        """The report; `notes` are caveats of whoever read the lines."""
         parts = Parts(
             coverage=self._coverage.done(),
             undeclared=self._in_the_way.undeclared(),
@@ -98,6 +107,7 @@ class Fold:
         )
         return Report(
             summary=summary(parts),
+            caveats=(*caveats(parts.coverage), *notes),
             coverage=parts.coverage,
             undeclared=parts.undeclared,
             business=business_rows(parts.undeclared),

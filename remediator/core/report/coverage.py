@@ -85,10 +85,13 @@ class CoverageFold:
             self._advance(self.until, blind=False)
         elif self.until > self.since:
             self._gap(self.since, self.until)
+        asked = self.until - self.since
         return Coverage(
             since=self.since,
             until=self.until,
+            asked_seconds=asked,
             covered_seconds=self._covered,
+            covered_ratio=self._covered / asked if asked > 0 else 0.0,
             blind_seconds=self._blind,
             gaps=tuple(Gap(since, since + length) for length, since in sorted(self._gaps, key=lambda gap: gap[1])),
             gaps_total=self._gaps_total,

@@ -35,6 +35,8 @@ class PressureFold:
     def __init__(self, period: CoverageFold) -> None:
         self._period = period
         self._nodes: dict[str, _Node] = {}
+        self._called = False
+        """A roll call named every node above GREEN: whoever was never seen was GREEN."""
 
     # --- lines ----------------------------------------------------------------------------------------------
 
@@ -60,6 +62,7 @@ class PressureFold:
             for name, node in self._nodes.items():
                 if node.level > Level.GREEN and name not in call.above:
                     self._see(name, at, Level.GREEN)
+            self._called = True
 
     # --- questions ------------------------------------------------------------------------------------------
 
@@ -94,7 +97,7 @@ class PressureFold:
         tolerance = self._period.tolerance_seconds
         node = self._nodes.get(name)
         if node is None:
-            first = level if before is None else before
+            first = before if before is not None else Level.GREEN if self._called else level
             begun = max(self._period.since, at - tolerance)
             node = self._nodes[name] = _Node(Level.GREEN, begun)
             self._move(node, first, begun)
@@ -147,7 +150,7 @@ def _pressure(name: str, node: _Node) -> NodePressure:
         worst_used_ratio=node.worst[0] if node.worst else None,
         worst_at=node.worst[1] if node.worst else None,
         last_at=node.seen_at if node.level > Level.GREEN else node.changes[-1][0],
-        strip=tuple(node.strip.get(part, 0) for part in range(STRIP)),
+        strip=tuple(int(node.strip.get(part, 0)) for part in range(STRIP)),
     )
 
 

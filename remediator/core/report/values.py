@@ -37,7 +37,11 @@ class Coverage:
 
     since: float
     until: float
+    asked_seconds: float
+    """Length of the period."""
     covered_seconds: float
+    covered_ratio: float
+    """0..1 of what was asked."""
     blind_seconds: float
     """Of these: Prometheus did not tell the levels."""
     gaps: tuple[Gap, ...]
@@ -52,16 +56,6 @@ class Coverage:
     config_hashes: tuple[str, ...]
     nodes: int
     """Most nodes that a roll call counted; 0: there was none."""
-
-    @property
-    def asked_seconds(self) -> float:
-        """Length of the period."""
-        return self.until - self.since
-
-    @property
-    def covered_ratio(self) -> float:
-        """0..1."""
-        return self.covered_seconds / self.asked_seconds if self.asked_seconds > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +206,8 @@ class Report:
     """All of it."""
 
     summary: str
+    caveats: tuple[str, ...]
+    """What the figures cannot say, and why."""
     coverage: Coverage
     undeclared: tuple[UndeclaredWorkload, ...]
     business: str
