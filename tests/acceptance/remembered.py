@@ -23,11 +23,15 @@ class Remembered:
         head = self._asked("status/tsdb", {})["headStats"]
         return head["minTime"] / 1000, head["maxTime"] / 1000
 
-    def points(self, expression: str) -> int:
-        """How many points a graph over the whole drill has; raises when the question is refused."""
+    def times(self, expression: str) -> list[float]:
+        """Unix seconds at which a question has an answer, over the whole drill; raises when it is refused."""
         start, end = self.span()
         asked = {"query": expression, "start": start, "end": end, "step": max(0.5, (end - start) / 300)}
-        return sum(len(series["values"]) for series in self._asked("query_range", asked)["result"])
+        return [float(at) for series in self._asked("query_range", asked)["result"] for at, _ in series["values"]]
+
+    def points(self, expression: str) -> int:
+        """How many points a graph over the whole drill has."""
+        return len(self.times(expression))
 
     def _asked(self, path: str, parameters: dict[str, Any]) -> dict[str, Any]:
         answer = requests.get(f"{self.url}/api/v1/{path}", params=parameters, timeout=30)
