@@ -14,7 +14,7 @@ from remediator.drill.processes import free_port
 from tests.chaos.stage import NODE, POLICY, TAINT, Json, Stage
 from tests.chaos.weather import Weather
 
-LONGEST_SECONDS = 60.0
+LONGEST_SECONDS = 120.0
 WEBHOOK: Json = {
     "version": "4",
     "alerts": [
@@ -78,6 +78,8 @@ def _lived_through(stage: Stage) -> bool:
             stage.start_replica(stage.killed[0], ports[stage.killed[0]])
             returned = True
         if stage.fair and _at_its_end(stage):
+            # Who was killed with the last word in hand closes it when he is back.
+            _wait_until_up(stage, [name for name in stage.killed if stage.weather.restart])
             return True
         time.sleep(0.25)
     return False
