@@ -7,7 +7,7 @@ SCENARIO ?= storm
 NEWER ?= trixie sid
 
 .DEFAULT_GOAL := help
-.PHONY: help venv tools helm chart docs drill drill-live test check newer chaos lint acceptance lock clean FORCE
+.PHONY: help venv tools helm chart docs drill drill-live test check newer chaos lint acceptance lock fresh-machine images clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -74,6 +74,10 @@ bench-%: venv tools FORCE ## measure NAME (exporter, rules, act, harm, plan): ra
 
 lock: venv ## write requirements anew from pyproject.toml: ci.txt, and remediator.txt with hashes for the image
 	@scripts/lock
+
+SUITE ?= bookworm
+fresh-machine: ## run the README's commands on a minimal Debian (SUITE=trixie), as a stranger would (root, debootstrap)
+	@scripts/fresh-machine $(SUITE)
 
 clean: ## remove everything that was built or unpacked
 	rm -rf .venv .tools build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
