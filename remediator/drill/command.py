@@ -36,9 +36,20 @@ DEFAULT_SPEED = 12.5
 @click.option("--realtime", is_flag=True, help="Same as --speed 1.")
 @click.option("--output-dir", type=click.Path(path_type=Path), default=Path("build/drill"), show_default=True)
 @click.option("--without-remediator", is_flag=True, help="Show what happens when nobody acts.")
+@click.option(
+    "--rights",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A rendered chart (`helm template`): the remediator may what its roles say, and nothing else.",
+)
 @click.option("--list", "only_list", is_flag=True, help="List the shipped stories.")
 def drill(
-    scenario: str, speed: float, realtime: bool, output_dir: Path, without_remediator: bool, only_list: bool
+    scenario: str,
+    speed: float,
+    realtime: bool,
+    output_dir: Path,
+    without_remediator: bool,
+    rights: Path | None,
+    only_list: bool,
 ) -> None:
     """Rehearse: a simulated cluster, real Prometheus and Alertmanager, and the remediator in enforce mode.
 
@@ -52,7 +63,12 @@ def drill(
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _: sys.exit(128 + received))
     try:
-        passed = _run(scenario, 1.0 if realtime else speed, output_dir, with_remediator=not without_remediator)
+        story = scenarios.load(scenario)
+        pace = 1.0 if realtime else speed
+        directory = output_dir.absolute()
+        with _prepared(directory), Processes(directory / "logs") as processes:
+            at = Addresses.chosen()
+            passed = _run(Stack(story, scenario, pace, directory, processes, at, not without_remediator, rights))
     except (ConfigError, DrillError) as error:
         click.echo(f"remediator drill: {error}", err=True)
         sys.exit(2)
@@ -62,14 +78,12 @@ def drill(
     sys.exit(0 if passed else 1)
 
 
-def _run(source: str, speed: float, directory: Path, *, with_remediator: bool) -> bool:
-    story = scenarios.load(source)
-    directory = directory.absolute()
-    with _prepared(directory), Processes(directory / "logs") as processes:
-        stack = Stack(story, source, speed, directory, processes, Addresses.chosen(), with_remediator)
-        click.echo("starting the cluster, Prometheus, exporters, the remediator, Alertmanager …")
-        stack.start()
-        report, chronicle = _rehearse(stack)
+def _run(stack: Stack) -> bool:
+    story, directory = stack.scenario, stack.directory
+    click.echo("starting the cluster, Prometheus, exporters, the remediator, Alertmanager …")
+    stack.start()
+    report, chronicle = _rehearse(stack)
+    stack.processes.stop()
     (directory / "report.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
     write_page(directory / "report.html", report, chronicle, story)
     print_verdict(report, chronicle, directory)

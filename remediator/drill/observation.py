@@ -102,16 +102,10 @@ class Watcher:
         items: list[Json] = found["items"]
         return items
 
-    def removals(self) -> list[Json]:
-        """Requests that removed a pod, by eviction or by deletion, as the API server saw them."""
+    def api_requests(self) -> list[Json]:
+        """Everything that the API server was asked, by whomever."""
         requests_seen: list[Json] = self._get(f"{self.cluster_url}/drill/requests")
-        return [
-            each
-            for each in requests_seen
-            if each.get("resource") == "pods"
-            and (each.get("verb") == "delete" or each.get("subresource") == "eviction")
-            and (each.get("status") or 0) < 300
-        ]
+        return requests_seen
 
     def kubernetes_events(self) -> list[Json]:
         """Event objects."""

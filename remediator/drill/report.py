@@ -50,6 +50,7 @@ def compile_report(scenario: Scenario, speed: float, chronicle: Chronicle) -> di
         "oom_kills": _count(chronicle, "oom_kill"),
         "kubelet_evictions": _count(chronicle, "kubelet_eviction"),
         "webhooks_received": chronicle.webhooks_received,
+        "api_calls": chronicle.api_calls,
         "kubelet_order": _kubelet_order(chronicle.kubelet_order, sum(pod["bytes"] for pod in evicted)),
         "ranking": ranking,
         "nodes": {node: _node(scenario, chronicle, node, evicted) for node in scenario.node_names},

@@ -18,8 +18,10 @@ import yaml
 from remediator import rulefiles
 from remediator.drill import tools
 from remediator.drill.processes import DrillError, Processes, answers, free_port
+from remediator.drill.rights import NAMESPACE, TOKEN
 from remediator.drill.scenario import Scenario, policy_text
 from remediator.drill.scrapes import THIS_MACHINE, Targets, prometheus_config
+from remediator.drill.simulation.server import kubeconfig
 from remediator.rulefiles.durations import format_ms
 
 CRD_FILE = Path(__file__).resolve().parents[2] / "helm" / "remediator" / "crds" / "noderemediations.yaml"
@@ -55,6 +57,8 @@ class Stack:
     processes: Processes
     at: Addresses
     with_remediator: bool = True
+    rights: Path | None = None
+    """RBAC manifests that the remediator is held to; None: it may everything."""
 
     @property
     def kubeconfig(self) -> Path:
@@ -81,6 +85,7 @@ class Stack:
     def _cluster(self) -> None:
         command = self._python("-m", "remediator.drill.simulation", "--scenario", self.source)
         command += ["--listen", self.at.cluster, "--speed", str(self.speed), "--kubeconfig-out", str(self.kubeconfig)]
+        command += ["--rights", str(self.rights)] if self.rights else []
         self.processes.start("cluster", command)
         url = f"http://{self.at.cluster}"
         self.processes.wait_for("cluster", lambda: answers(f"{url}/readyz"))
@@ -152,11 +157,14 @@ class Stack:
         policy = self.directory / "policy.yaml"
         policy.write_text(yaml.safe_dump(policy_text(self.source), sort_keys=False), encoding="utf-8")
         shutil.rmtree(self.audit_directory, ignore_errors=True)
+        own = self.directory / "remediator.kubeconfig"
+        own.write_text(kubeconfig(f"http://{self.at.cluster}", TOKEN if self.rights else ""), encoding="utf-8")
         options = {
             "--config": policy,
             "--prometheus": f"http://{self.at.prometheus}",
             "--alertmanager": f"http://{self.at.alertmanager}",
-            "--kubeconfig": self.kubeconfig,
+            "--kubeconfig": own,
+            "--namespace": NAMESPACE,
             "--listen": self.at.remediator,
             "--audit-dir": self.audit_directory,
             "--speed": self.speed,

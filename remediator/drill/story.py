@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import requests
 
 from remediator.drill.observation import Json, Moment, Watcher
+from remediator.drill.rights import calls
 from remediator.drill.scenario import Scenario
 
 POLL_SECONDS = 0.3
@@ -37,6 +38,8 @@ class Chronicle:
     """Kubernetes Events; `at` is scenario seconds, to a second of the clock."""
     removals: list[Json] = field(default_factory=list)
     """Requests that removed a pod, as the API server saw them."""
+    api_calls: list[Json] = field(default_factory=list)
+    """Each kind of call that the remediator made to the API server."""
     webhooks_received: int = 0
 
     def until(self, seconds: float) -> "Chronicle":
@@ -106,10 +109,21 @@ def conclude(watcher: Watcher, chronicle: Chronicle, *, with_remediator: bool) -
     """What is read once, when the story is over. Raises requests.RequestException."""
     chronicle.moments += watcher.new_moments()
     chronicle.events += watcher.new_events()
-    chronicle.removals = watcher.removals()
+    asked = watcher.api_requests()
+    chronicle.removals = [each for each in asked if _removes(each)]
+    chronicle.api_calls = calls(asked)
     chronicle.notices = [
         notice | {"at": watcher.clock_seconds(notice["firstTimestamp"])} for notice in watcher.kubernetes_events()
     ]
     if with_remediator:
         chronicle.audit = [line | {"at": watcher.scenario_seconds(line["at"])} for line in watcher.audit()]
         chronicle.webhooks_received = watcher.webhooks_received()
+
+
+def _removes(asked: Json) -> bool:
+    """A request that removed a pod, by eviction or by deletion."""
+    return (
+        asked.get("resource") == "pods"
+        and (asked.get("verb") == "delete" or asked.get("subresource") == "eviction")
+        and (asked.get("status") or 0) < 300
+    )

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from remediator.drill.scenario import policy_text
+from tests.acceptance.rights import chart_for
+
 DRILL_SECONDS = 400
 
 
@@ -36,12 +39,15 @@ def drill_command(scenario: str, directory: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def drilled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Drilled]:
-    """Runs a scenario to its end; logs stay in the directory that is named when something fails."""
+    """Runs a scenario to its end, with the rights that the chart grants for its policy, and no other.
+
+    Logs stay in the directory that is named when something fails.
+    """
 
     def run(scenario: str) -> Drilled:
         directory = tmp_path_factory.mktemp(Path(scenario).stem)
         done = subprocess.run(
-            drill_command(scenario, directory),
+            [*drill_command(scenario, directory), "--rights", chart_for(policy_text(scenario), directory)],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

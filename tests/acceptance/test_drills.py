@@ -9,6 +9,7 @@ import pytest
 from remediator.drill.scenario import shipped
 from tests.acceptance.conftest import DRILL_SECONDS, Drilled
 from tests.acceptance.remembered import remembered
+from tests.acceptance.rights import Right, forbidden, granted, unused
 from tests.dashboards.queries import questions
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(DRILL_SECONDS + 20)]
@@ -29,6 +30,7 @@ REPORTED = {
     "after_used_ratio",
     "seconds_red_to_safe",
     "webhooks_received",
+    "api_calls",
     "kubelet_order",
     "this_machine",
 }
@@ -56,6 +58,7 @@ def as_wanted(drill: Drilled) -> None:
     assert not drill.failed_wants, f"logs in {drill.directory}/logs\n{drill.output}"
     assert drill.report["passed"] is True
     assert drill.status == 0
+    assert not forbidden(drill.report["api_calls"]), "the chart grants too little"
 
 
 @pytest.mark.xdist_group("storm")
@@ -115,6 +118,14 @@ def test_storm_fills_the_dashboards(storm: Drilled) -> None:
     assert empty - set(NOT_IN_THE_STORM) == set()
 
 
+@pytest.mark.xdist_group("storm")
+def test_storm_uses_every_right_it_has(storm: Drilled) -> None:
+    """What the chart grants for a policy that enforces is what the story calls, with nothing to spare."""
+    rights = granted(storm.directory / "chart.yaml")
+    assert Right("create", "", "pods/eviction") in rights
+    assert unused(rights, storm.report["api_calls"]) == set()
+
+
 @pytest.mark.xdist_group("spike")
 def test_spike_is_told_and_nothing_else(drilled: Run) -> None:
     """Ninety seconds at 90 % reach YELLOW, one notification, and nothing is touched."""
@@ -161,6 +172,17 @@ def test_koordinators_strategies_act_on_use(drilled: Run) -> None:
 def test_a_ledger_at_zero_is_acted_on_after_a_while(drilled: Run) -> None:
     """The story of Koordinator's documentation; a moment at zero is not believed."""
     as_wanted(drilled("koordinator-ledger"))
+
+
+@pytest.mark.xdist_group("scaling")
+def test_scaling_down_gives_memory_and_the_replicas_come_back(drilled: Run) -> None:
+    """Nobody is evicted; the rights to scale are granted for such a policy, and all of them are used."""
+    drill = drilled("scaling")
+    as_wanted(drill)
+    rights = granted(drill.directory / "chart.yaml")
+    to_scale = {right for right in rights if right.group == "apps" and right.verb in ("get", "patch")}
+    assert len(to_scale) == 8
+    assert unused(to_scale, drill.report["api_calls"]) == set()
 
 
 @pytest.mark.xdist_group("unfulfilled")

@@ -45,6 +45,8 @@ class Access:
 
     tokens: Mapping[str, str] = field(default_factory=dict)
     grants: Sequence[Grant] = ()
+    anonymous: str = ""
+    """Who it is that sends no token; empty: they are refused."""
 
     @staticmethod
     def from_objects(tokens: Mapping[str, str], objects: Iterable[Json]) -> "Access":
@@ -62,6 +64,8 @@ class Access:
         """User of a bearer token; raises 401."""
         if not self.tokens:
             return ADMIN
+        if not authorization and self.anonymous:
+            return self.anonymous
         scheme, _, token = authorization.partition(" ")
         user = self.tokens.get(token.strip()) if scheme.lower() == "bearer" else None
         if user is None:

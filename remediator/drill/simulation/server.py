@@ -12,6 +12,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from remediator.drill.apiserver.access import Access
 from remediator.drill.apiserver.app import create_app
 from remediator.drill.apiserver.faults import Faults
 from remediator.drill.apiserver.store import Store
@@ -27,7 +28,7 @@ TICK_SECONDS = 0.1
 class Cluster:
     """Serves one world and lets its time pass once it was started."""
 
-    def __init__(self, scenario: Scenario, speed: float) -> None:
+    def __init__(self, scenario: Scenario, speed: float, access: Access | None = None) -> None:
         faults = Faults(scenario.seed)
         self.store = Store()
         self.world = World(scenario, self.store, faults, speed)
@@ -39,7 +40,7 @@ class Cluster:
             "cadvisor": lambda node: housekeeping.page(self.world, node, self.store.clock()),
         }
         self._started_at: float | None = None
-        self.app = create_app(self.store, faults=faults)
+        self.app = create_app(self.store, faults=faults, access=access)
         self.app.router.add_get("/metrics/kube-state-metrics", self._kube_state_metrics)
         self.app.router.add_get("/metrics/{endpoint}/{node}", self._metrics)
         self.app.router.add_put("/drill/metrics-faults", self._put_metrics_faults)
@@ -145,24 +146,23 @@ class BoundFiles:
             self.kubeconfig.write_text(kubeconfig(f"http://{address}"), encoding="utf-8")
 
 
-def kubeconfig(url: str) -> str:
-    """A kubeconfig for the simulated cluster."""
+def kubeconfig(url: str, token: str = "") -> str:
+    """A kubeconfig for the simulated cluster; without a token its owner's."""
     return json.dumps(
         {
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": "drill", "cluster": {"server": url}}],
             "contexts": [{"name": "drill", "context": {"cluster": "drill", "user": "operator"}}],
-            "users": [{"name": "operator", "user": {}}],
+            "users": [{"name": "operator", "user": {"token": token} if token else {}}],
             "current-context": "drill",
         },
         indent=1,
     )
 
 
-async def serve(scenario: Scenario, host: str, port: int, speed: float, files: BoundFiles) -> bool:
+async def serve(cluster: Cluster, host: str, port: int, files: BoundFiles) -> bool:
     """Serve until SIGTERM or SIGINT; False when time stopped by a defect. OSError: port in use."""
-    cluster = Cluster(scenario, speed)
     runner = web.AppRunner(cluster.app, shutdown_timeout=0.5, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, host, port).start()
