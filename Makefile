@@ -79,6 +79,9 @@ SUITE ?= bookworm
 fresh-machine: ## run the README's commands on a minimal Debian (SUITE=trixie), as a stranger would (root, debootstrap)
 	@scripts/fresh-machine $(SUITE)
 
+images: ## build both images without an engine or a registry, and run them (root, debootstrap, buildah, runc)
+	@scripts/build-images
+
 clean: ## remove everything that was built or unpacked
 	rm -rf .venv .tools build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 

@@ -96,7 +96,14 @@ def test_crd_is_structural() -> None:
         assert untyped == []
 
 
+# https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions: not allowed in any.
+_FORBIDDEN = {"$ref", "definitions", "dependencies", "deprecated", "discriminator", "id", "patternProperties"}
+
+
 def _untyped(schema: dict[str, Any], path: str) -> Iterator[str]:
+    yield from (f"{path}: {word}" for word in _FORBIDDEN & set(schema))
+    if schema.get("uniqueItems") or schema.get("additionalProperties") is False:
+        yield f"{path}: uniqueItems or closed"
     if "type" not in schema and not schema.get("x-kubernetes-int-or-string"):
         yield path
     if "properties" in schema and "additionalProperties" in schema:
@@ -128,6 +135,9 @@ def test_server_takes_its_settings(variant: str, monkeypatch: pytest.MonkeyPatch
     for name in ("config", "webhook_token_file", "operator_tokens_file", "tls_cert_file", "prometheus_header_file"):
         assert chosen[name] is None or str(chosen[name].parent) in mounts
     assert str(chosen["audit_dir"]) in mounts
+    policy = yaml.safe_load(one(rendered(variant), "ConfigMap", "-policy")["data"]["policy.yaml"])
+    for target in policy.get("notifications", []):
+        assert str(Path(target["url_file"]).parent) in mounts
     claims = one(rendered(variant), "StatefulSet")["spec"].get("volumeClaimTemplates", [])
     held = {volume["name"] for volume in (*pod["volumes"], *(claim["metadata"] for claim in claims))}
     assert {mount["name"] for mount in container["volumeMounts"]} <= held
@@ -174,6 +184,15 @@ def test_containers_are_confined(variant: str) -> None:
         (["webhook.tokenSecret.name="], "kubectl create secret generic"),
         (["webhook.insecure=true"], "contradict one another"),
         (["networkPolicy.enabled=true"], "networkPolicy.from"),
+        (["operators.tokensSecret.name=t", "operators.tokensSecret.key=token"], "could approve plans"),
+        (["serviceAccount.create=false"], "default account"),
+        (["policy=modes: [{mode: enforced}]"], 'mode "enforced" is unknown'),
+        (["policy=koordinator: {config_map: slo}"], "NAMESPACE/NAME"),
+        ([r"policy=notifications: [{url_file: /etc/remediator/notify/ops}]"], "notifications.secretName"),
+        (
+            ["notifications.secretName=n", "policy=notifications: [{url_file: /run/ops}]"],
+            "url_file /run/ops is mounted",
+        ),
         (["prometheus.scrapeInterval=15s"], "rules.create=false"),
         (["policy=mode: enforced"], 'mode "enforced" is unknown'),
         (["policy=profile: grade"], 'profile "grade" is unknown'),

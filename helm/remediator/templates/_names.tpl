@@ -34,6 +34,9 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{ ternary "https" "http" (ne .Values.tls.secretName "") }}://{{ include "remediator.fullname" . }}.{{ .Release.Namespace }}.svc:{{ .Values.service.port }}/api/v1/alerts
 {{- end -}}
 
+{{/* Where the secret with the addresses of notification targets is mounted. */}}
+{{- define "remediator.notifyPath" -}}/etc/remediator/notify{{- end -}}
+
 {{- define "remediator.containerSecurity" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
