@@ -1,7 +1,7 @@
 """All nodes: which are in danger, since when, and what the kubelet and the kernel took in a week."""
 
 from dashboards.panels import LEVEL_MAPPING, Panel, dashboard
-from dashboards.selecting import ALL, BY_NODE, CLUSTERS, nodes_variable
+from dashboards.selecting import ALL, BY_NODE, CLUSTERS, episodes, nodes_variable
 
 _OOM_KILLS_7D = (
     f"{BY_NODE} (increase(memory_exporter_node_oom_kills_total{ALL}[7d])) or on (cluster, node) "
@@ -100,4 +100,4 @@ PANELS = [
 ]
 
 
-DASHBOARD = dashboard("fleet", "Fleet", [CLUSTERS, nodes_variable(several=True)], PANELS)
+DASHBOARD = dashboard("fleet", "Fleet", [CLUSTERS, nodes_variable(several=True)], PANELS, annotations=episodes(ALL))

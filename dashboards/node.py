@@ -1,7 +1,7 @@
 """One node: its water mark against the thresholds, what the pressure consists of, and who holds the memory."""
 
-from dashboards.panels import LEVEL_MAPPING, Panel, dashboard, moments
-from dashboards.selecting import BY_NODE, CLUSTER, CLUSTERS, ONE, OURS, namespaces_variable, nodes_variable
+from dashboards.panels import LEVEL_MAPPING, Panel, dashboard
+from dashboards.selecting import CLUSTER, CLUSTERS, ONE, OURS, episodes, namespaces_variable, nodes_variable
 
 
 def _top_pods(value: str) -> str:
@@ -152,8 +152,6 @@ DASHBOARD = dashboard(
     "Node",
     [CLUSTERS, nodes_variable(several=False), namespaces_variable(ONE)],
     PANELS,
-    annotations=[
-        moments("Episode", f"{BY_NODE} (remediator_episode_started_timestamp_seconds{ONE}) > 0", "red"),
-        moments("Cordoned", f"{BY_NODE} (remediator_cordoned_timestamp_seconds{ONE}) > 0", "orange"),
-    ],
+    annotations=episodes(ONE),
+    page="/nodes/${node}",
 )

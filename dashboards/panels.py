@@ -9,6 +9,8 @@ from typing import Any
 
 Json = dict[str, Any]
 RUNBOOK = "https://remediator.io/docs/runbook.md"
+STATUS_PAGE = "http://127.0.0.1:8080"
+"""As `kubectl port-forward` brings it here; the chart puts in the address of the installation."""
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 WIDTH = 24
 LEVELS = {0: ("GREEN", "green"), 1: ("YELLOW", "yellow"), 2: ("ORANGE", "orange"), 3: ("RED", "red")}
@@ -61,7 +63,7 @@ def dashboard(name: str, title: str, variables: Sequence[Json], panels: Sequence
         "time": {"from": "now-3h", "to": "now"},
         "timezone": "browser",
         "annotations": {"list": list(more.get("annotations", ()))},
-        "links": _links(),
+        "links": _links(more.get("page", "/")),
         "templating": {"list": [_datasource(), *variables]},
         "panels": _placed(panels),
     }
@@ -101,11 +103,19 @@ def moments(name: str, expression: str, color: str) -> Json:
     }
 
 
-def _links() -> list[Json]:
+def _links(page: str) -> list[Json]:
     common = {"asDropdown": True, "includeVars": True, "keepTime": True}
     return [
         {"title": "Memory dashboards", "type": "dashboards", "tags": ["remediator"], **common},
         {"title": "Runbook", "type": "link", "url": RUNBOOK, "icon": "doc", "targetBlank": True, "tags": []},
+        {
+            "title": "Status page",
+            "type": "link",
+            "url": STATUS_PAGE + page,
+            "icon": "external link",
+            "targetBlank": True,
+            "tags": [],
+        },
     ]
 
 

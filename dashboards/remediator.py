@@ -1,7 +1,7 @@
 """The remediator itself: what it decides, what comes of it, and what holds it back."""
 
 from dashboards.panels import UP_MAPPING, Panel, dashboard
-from dashboards.selecting import BY_NODE, CLUSTER, CLUSTERS, OURS, increase
+from dashboards.selecting import BY_NODE, CLUSTER, CLUSTERS, OURS, episodes, increase
 
 
 def _quantile(share: float) -> str:
@@ -161,4 +161,4 @@ PANELS = [
 ]
 
 
-DASHBOARD = dashboard("remediator", "Remediator", [CLUSTERS], PANELS)
+DASHBOARD = dashboard("remediator", "Remediator", [CLUSTERS], PANELS, annotations=episodes(OURS))

@@ -85,8 +85,12 @@ def test_operator_route_is_the_shipped_one() -> None:
 
 
 def test_dashboards_are_there() -> None:
-    """The labelled ConfigMaps hold the dashboards, with the runbook's address of this release."""
-    done = with_values("rules.runbookUrl=https://wiki.example.com/memory")
+    """The labelled ConfigMaps hold the dashboards, with this release's addresses of runbook and status page."""
+    places = (
+        "rules.runbookUrl=https://wiki.example.com/memory",
+        "dashboards.statusPageUrl=https://memory.example.com/",
+    )
+    done = with_values(*places)
     found = [m for m in yaml.safe_load_all(done.stdout) if m and "-dashboard-" in m["metadata"]["name"]]
     assert {name for m in found for name in m["data"]} == {f.name for f in (ROOT / "dashboards").glob("*.json")}
     for manifest in found:
@@ -94,7 +98,9 @@ def test_dashboards_are_there() -> None:
         (text,) = manifest["data"].values()
         assert json.loads(text)["uid"].startswith("remediator-")
         assert "wiki.example.com/memory" in text
+        assert '"https://memory.example.com/' in text
         assert "remediator.io/docs" not in text
+        assert "127.0.0.1" not in text
 
 
 def _notes(variant: str, directory: Path) -> str:

@@ -9,9 +9,11 @@ import yaml
 from prometheus_client import REGISTRY
 
 from dashboards.generate import DASHBOARDS, HERE, text
+from dashboards.panels import STATUS_PAGE
 from remediator import metrics, rulefiles
 from tests.dashboards.queries import panels, questions
 from tests.rules.conftest import find_tool
+from tests.web.fakes import Web
 
 ROOT = Path(__file__).resolve().parents[2]
 # Of others' exporters, by their documentation; a name not listed here is a typo until it is.
@@ -101,3 +103,13 @@ def test_links_lead_somewhere() -> None:
     assert len(anchors) > 10
     everything = "".join(text(dashboard) for dashboard in DASHBOARDS.values())
     assert set(re.findall(r"/d/([\w-]+)", everything)) <= uids
+
+
+def test_status_page_is_one_click_away() -> None:
+    """Every dashboard links to the status page, the node's to its own page there; both are pages that we serve."""
+    links = [link for dashboard in DASHBOARDS.values() for link in dashboard["links"] if link["title"] == "Status page"]
+    assert len(links) == len(DASHBOARDS)
+    paths = {link["url"].removeprefix(STATUS_PAGE) for link in links}
+    assert paths == {"/", "/nodes/${node}"}
+    served = {rule.rule.replace("<name>", "${node}") for rule in Web().client().application.url_map.iter_rules()}
+    assert paths <= served
