@@ -90,3 +90,8 @@ def _simple(page: Path, block: str, *, whole: bool) -> Iterator[Command]:
             text = _ASSIGNMENT.sub("", part.strip()).removeprefix(".venv/bin/")
             if text:
                 yield Command(page, text, whole)
+
+
+def yaml_blocks(page: Path) -> list[str]:
+    """The YAML that the page shows."""
+    return [block for language, block in _FENCE.findall(page.read_text(encoding="utf-8")) if language == "yaml"]
