@@ -17,6 +17,7 @@ RUN = tuple(
 NOT_RUN = {
     re.compile(pattern): why
     for pattern, why in {
+        r"^apt-get install": "run by `make fresh-machine` (root) on a minimal Debian, not by `make test`",
         r"^docker build": "no container engine where the tests run; the Dockerfile is linted, its build step is run",
         r"^helm upgrade": "needs a release in a cluster; flags are checked, every variant is rendered and validated",
         r"^helm uninstall": "needs a release in a cluster; flags are checked",
