@@ -34,6 +34,21 @@ RELEASE_EXPECTED = Counter(
 )
 INTENTS_LOST = Counter("remediator_intents_lost_total", "Plans not performed because their intent could not be written")
 AUDIT_LOST = Counter("remediator_audit_lost_total", "Audit lines that could not be written")
+AUDIT_SHIPPED = Counter(
+    "remediator_audit_shipped_lines_total", "Audit lines that Elasticsearch has, by this or an earlier request"
+)
+AUDIT_BACKLOG = Gauge(
+    "remediator_audit_backlog_ratio", "Audit bytes that are not shipped yet, as a share of what rotation keeps"
+)
+AUDIT_LOST_LINES = Counter(
+    "remediator_audit_lost_lines_total", "Audit lines that rotation dropped before they were shipped"
+)
+AUDIT_REJECTED_LINES = Counter(
+    "remediator_audit_rejected_lines_total", "Audit lines that Elasticsearch will never take; set aside in a file"
+)
+AUDIT_STDOUT_DROPPED = Counter(
+    "remediator_audit_stdout_dropped_total", "Copies of audit lines that standard output did not take in time"
+)
 RECORDS_UNREADABLE = Counter(
     "remediator_records_unreadable_total", "NodeRemediations whose status could not be understood (a newer version's?)"
 )

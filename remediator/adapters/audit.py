@@ -16,11 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from remediator.core.audit_trail import MAX_BYTES, MAX_FILES, rotated_name
 from remediator.core.fences import AuditUnavailableError
 
 _SYNCED = ("intent",)
-MAX_BYTES = 64 * 1024**2
-MAX_FILES = 8
 _LEAST_FREE_BYTES = 1024**2
 
 
@@ -69,9 +68,12 @@ class JsonLinesAudit:
         max_bytes: int = MAX_BYTES,
         max_files: int = MAX_FILES,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        copy: Callable[[bytes], None] | None = None,
     ) -> None:
-        self.path = directory / f"audit-{identity.replace('/', '_')}.jsonl"
-        self._max_bytes, self._max_files, self._now = max_bytes, max_files, now
+        """`copy` gets each line that was kept; it must neither wait nor raise."""
+        self._identity, self._directory = identity, directory
+        self.path = self._numbered(0)
+        self._max_bytes, self._max_files, self._now, self._copy = max_bytes, max_files, now, copy
         self._lock = threading.Lock()
         self._file: BinaryIO | None = None
         self._inherited = True
@@ -124,6 +126,8 @@ class JsonLinesAudit:
             with suppress(OSError):
                 file.truncate(end)
             raise
+        if self._copy is not None:
+            self._copy(line)
 
     def _opened(self) -> BinaryIO:
         if self._file is None:
@@ -143,7 +147,7 @@ class JsonLinesAudit:
         self.path.replace(self._numbered(1))
 
     def _numbered(self, number: int) -> Path:
-        return self.path.with_name(f"{self.path.name}.{number}")
+        return self._directory / rotated_name(self._identity, number)
 
     def _close(self) -> None:
         if self._file is not None:

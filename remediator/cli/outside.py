@@ -13,11 +13,13 @@ from kubernetes.config.config_exception import ConfigException
 from remediator.adapters import actuator, audit, cluster, events, leases, notifier, records
 from remediator.adapters.actuator import KubernetesActuator, RecordingActuator
 from remediator.adapters.alertmanager import AlertmanagerSilences
+from remediator.adapters.audit_stdout import StdoutCopies
 from remediator.adapters.cluster import KubernetesCluster
 from remediator.adapters.kubernetes_api import KubernetesApi, configuration
 from remediator.adapters.prometheus import PrometheusMetrics
 from remediator.adapters.records import NodeRemediationRecords
 from remediator.adapters.rights import Rights
+from remediator.adapters.shipper import Bulk, Files, Shipper, Target
 from remediator.config import Settings
 from remediator.config.settings import header_lines
 from remediator.core.model import Mode, Unknown
@@ -26,6 +28,8 @@ from remediator.core.state import Notice
 from remediator.reconciler import Ports
 from remediator.reconciler.ports import Actuator, Audit, Events, Leases, Notifier
 from remediator.web.services import Check
+
+_STDOUT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +112,12 @@ def _acting(readers: _Readers, api: KubernetesApi, settings: Settings, policy: C
         Mode.APPROVE: real,
         Mode.ENFORCE: real,
     }
-    lines = audit.JsonLinesAudit(settings.audit_dir, settings.identity)
+    copies = StdoutCopies(_STDOUT) if settings.audit_stdout else None
+    lines = audit.JsonLinesAudit(settings.audit_dir, settings.identity, copy=copies.put if copies else None)
     lines.begin()
     told = events.KubernetesEvents(api, settings.namespace, settings.identity)
     people = notifier.RoutedNotifier(lambda: policy().notifications)
+    shipper = _shipper(settings, people)
     rights = Rights(api, lambda: needed_rights(policy()), settings.namespace)
     return Outside(
         ports=readers.ports(leases.KubernetesLeases(api, settings.namespace, settings.identity), hands),
@@ -126,8 +132,26 @@ def _acting(readers: _Readers, api: KubernetesApi, settings: Settings, policy: C
             "rights": rights.ready,
             "audit": lines.ready,
         },
-        closers=(told.close, people.close, lines.close),
+        closers=(
+            *((shipper.close,) if shipper else ()),
+            told.close,
+            people.close,
+            lines.close,
+            *((copies.close,) if copies else ()),
+        ),
     )
+
+
+def _shipper(settings: Settings, people: Notifier) -> Shipper | None:
+    """Started, where the settings ask for one. It sees the audit's files only: the writer does not know of it."""
+    wanted = settings.elasticsearch
+    if not wanted.urls:
+        return None
+    target = Target(wanted.urls, wanted.api_key_file, wanted.basic_auth_file, wanted.ca_file)
+    files = Files(settings.audit_dir, settings.identity)
+    shipper = Shipper(files, Bulk(target).send, wanted.index, lambda notice: people.notify(notice, {}))
+    shipper.start()
+    return shipper
 
 
 def needed_rights(policy: Policy) -> list[dict[str, object]]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from gunicorn.app.base import BaseApplication
 
+from remediator.cli.audit_flags import audit_flags
 from remediator.cli.connections import connected, environment_name, settings_and_policy
 from remediator.config import Settings
 from remediator.config.dangers import dangers
@@ -99,6 +100,7 @@ class Server(BaseApplication):
     show_default=True,
     help="Directory of the audit files.",
 )
+@audit_flags
 @click.option(
     "--peer",
     envvar=environment_name("--peer"),

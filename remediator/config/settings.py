@@ -8,11 +8,12 @@ import ipaddress
 import os
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from remediator.config.elasticsearch import Elasticsearch
 from remediator.config.problems import ConfigError, Problem
 from remediator.config.quantities import duration_seconds
 from remediator.config.reading import read_text
@@ -47,6 +48,8 @@ class Settings:
     cadvisor_scrape_seconds: float = 15.0
     prometheus_header_file: Path | None = None
     """`Name: value` lines that go along with every question: a tenant, a token."""
+    audit_stdout: bool = False
+    elasticsearch: Elasticsearch = field(default_factory=Elasticsearch)
 
     @classmethod
     def from_flags(cls, *, prometheus: str, alertmanager: str, listen: str, **rest: Any) -> Self:
@@ -56,13 +59,11 @@ class Settings:
         """
         problems: list[Problem] = []
         host, port = _endpoint(listen, problems)
-        for flag, field in (
-            ("--scrape-interval", "scrape_seconds"),
-            ("--cadvisor-interval", "cadvisor_scrape_seconds"),
-        ):
+        for flag, name in _INTERVALS.items():
             if (interval := rest.pop(flag[2:].replace("-", "_"), None)) is not None:
-                rest[field] = _interval(flag, interval, problems)
+                rest[name] = _interval(flag, interval, problems)
         rest["peers"] = tuple(_url("--peer", each, problems) for each in rest.pop("peer", None) or ())
+        rest["elasticsearch"] = Elasticsearch.taken_from(rest)
         found = cls(
             prometheus_url=_url("--prometheus", prometheus, problems),
             alertmanager_urls=tuple(_url("--alertmanager", each, problems) for each in alertmanager.split(",")),
@@ -91,6 +92,7 @@ class Settings:
             yield Problem("--namespace", "must name the namespace in which the remediator keeps its Leases")
         yield from self._missing_files()
         yield from self._bad_headers()
+        yield from self.elasticsearch.problems(self.identity)
         if bool(self.tls_cert_file) != bool(self.tls_key_file):
             yield Problem("--tls-cert-file", "and --tls-key-file go together: give both or neither")
         if not (self.loopback or self.insecure or self.webhook_token_file):
