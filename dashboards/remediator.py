@@ -50,7 +50,13 @@ PANELS = [
     ),
     Panel(
         "Lost audit lines",
-        [(f"sum(remediator_audit_lost_total{OURS}) + sum(remediator_intents_lost_total{OURS})", "lines")],
+        [
+            (
+                f"sum(remediator_audit_lost_total{OURS}) + sum(remediator_intents_lost_total{OURS})"
+                f" + sum(remediator_audit_lost_lines_total{OURS})",
+                "lines",
+            )
+        ],
         "stat",
         width=4,
         height=4,

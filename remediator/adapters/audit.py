@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from remediator.core.audit_trail import MAX_BYTES, MAX_FILES, rotated_name
+from remediator.core.audit_names import MAX_BYTES, MAX_FILES, rotated_name
 from remediator.core.fences import AuditUnavailableError
 
 _SYNCED = ("intent",)

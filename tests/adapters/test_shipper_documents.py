@@ -11,6 +11,8 @@ from remediator.core.reason import Reason
 from remediator.core.state import ActionStatus
 from tests.reconciler.world import World, alert, timer
 
+KILL = {"kind": "oom_kill", "namespace": "shop", "pod": "web-1", "container": "c"}
+APPROVAL = {"kind": "operator", "operator": "ann", "plan": "0123456789", "verdict": "approved"}
 STAMP = "2026-11-30T23:59:59.999+00:00"
 
 
@@ -57,7 +59,7 @@ def story() -> list[dict[str, Any]]:
     for _ in range(20):
         world.tick(60.0)
         replica.reconcile(timer())
-    assert {line["kind"] for line in world.audit} == {"decision", "intent", "result", "outcome"}
+    assert {line["kind"] for line in world.audit} >= {"decision", "intent", "result", "outcome", "level"}
     return [dict(line) for line in world.audit]
 
 
@@ -126,18 +128,24 @@ def test_a_refused_act_is_a_failure_and_an_intent_unknown(story):
     [
         ({"kind": "operator", "operator": "ann", "isolation": "cordoned"}, "user.name", "ann"),
         (
-            {"kind": "operator", "operator": "ann", "plan": "0123456789", "verdict": "approved"},
+            APPROVAL,
             "remediator.plan.id",
             "0123456789",
         ),
         (
-            {"kind": "operator", "operator": "ann", "plan": "0123456789", "verdict": "approved"},
+            APPROVAL,
             "message",
             "operator: n1 approved",
         ),
         ({"kind": "result", "status": "done", "reason": "dry_run", "mode": "observe"}, "event.outcome", None),
         ({"kind": "outcome", "outcome": "moved", "workloads": ["a/Job/b"]}, "event.outcome", "failure"),
         ({"kind": "outcome", "outcome": "partly"}, "event.outcome", "success"),
+        ({**KILL, "class": "node-oom"}, "remediator.oom_class", "node-oom"),
+        (KILL, "orchestrator.resource.name", "web-1"),
+        (KILL, "event.action", "oom_kill"),
+        ({**KILL, "kind": "kubelet_eviction"}, "message", "kubelet_eviction: shop/web-1"),
+        ({"kind": "level", "level": "RED", "level_before": "ORANGE"}, "message", "level: n1 RED"),
+        ({"kind": "watching", "mode": "observe", "node": None}, "message", "watching:"),
         ({"kind": "abandoned", "detail": "killed"}, "event.reason", "killed"),
         (
             {"kind": "intent", "action": {"kind": "scale", "workload": "shop/Deployment/web"}},

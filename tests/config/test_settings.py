@@ -93,3 +93,53 @@ def test_headers_for_prometheus_come_from_a_file(tmp_path: Path) -> None:
         accepted(prometheus_header_file=file)
     assert ":2:" in str(refused.value)
     assert "verysecrettoken" not in str(refused.value)
+
+
+def shipped(tmp_path: Path, **flags: Any) -> dict[str, Any]:
+    """Flags of a good shipper, with some instead."""
+    key = tmp_path / "key"
+    key.write_text("id:key\n")
+    good = {"identity": "r-0", "elasticsearch_url": ("https://es:9200/",), "elasticsearch_api_key_file": key}
+    return good | {f"elasticsearch_{name}" if name != "identity" else name: value for name, value in flags.items()}
+
+
+def test_where_the_audit_is_shipped_to(tmp_path: Path) -> None:
+    """URLs lose their slash; without any, nothing is shipped."""
+    found = accepted(**shipped(tmp_path)).elasticsearch
+    assert (found.urls, found.index) == (("https://es:9200",), "remediator-audit")
+    assert accepted().elasticsearch.urls == ()
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        ({"url": ("es:9200",)}, "--elasticsearch-url: 'es:9200' is not a URL"),
+        ({"url": ("https://es:x",)}, "--elasticsearch-url: one of them is not a URL"),
+        ({"url": ("https://es",)}, "--elasticsearch-url: 'https://es' names no port"),
+        ({"url": ("https://ann:hunter2@es:9200",)}, "credentials do not belong into a URL"),
+        ({"index": "Audit"}, "--elasticsearch-index: 'Audit' is no index name"),
+        ({"index": "_audit"}, "--elasticsearch-index"),
+        ({"identity": ""}, "--identity: a name that survives restarts is needed"),
+        ({"url": ()}, "--elasticsearch-api-key-file: without --elasticsearch-url nothing is shipped"),
+        ({"api_key_file": Path("/nowhere")}, "--elasticsearch-api-key-file: /nowhere is not a file"),
+        ({"basic_auth_file": Path(__file__)}, "give one of them"),
+        ({"api_key_file": None, "basic_auth_file": Path("/dev/null")}, "--elasticsearch-basic-auth-file"),
+        ({"url": ("http://es:9200",), "ca_file": Path(__file__)}, "--elasticsearch-ca-file: no --elasticsearch-url is"),
+    ],
+)
+def test_a_shipper_that_cannot_work_is_refused(tmp_path: Path, flags: dict[str, Any], says: str) -> None:
+    """The message names the flag and the fix, and shows no password."""
+    told = refused(**shipped(tmp_path, **flags))
+    assert says in told
+    assert "hunter2" not in told
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("api_key_file", "two words"), ("basic_auth_file", "no-colon"), ("ca_file", "")]
+)
+def test_a_file_of_another_form_is_refused_without_its_content(tmp_path: Path, name: str, text: str) -> None:
+    """A key file that holds something else is told at start, not by the server in the night."""
+    (tmp_path / "file").write_text(text)
+    told = refused(**shipped(tmp_path, **{"api_key_file": None, name: tmp_path / "file"}))
+    assert f"--elasticsearch-{name.replace('_', '-')}: {tmp_path / 'file'} does not hold" in told
+    assert not text or text not in told

@@ -87,9 +87,8 @@ def test_every_series_of_ours_that_a_rule_reads_is_exported() -> None:
     families = [(family.name, family.type) for family in REGISTRY.collect()]
     exported = {f"{name}_total" if kind == "counter" else name for name, kind in families}
     read = {name for text in render().values() for name in re.findall(r"\bremediator_\w+", text)}
-    # Thresholds of levels per node are for those who export them themselves (the rules fall back to the profile's); a
-    # backlog of the audit is that of a shipper, and there is none yet.
-    assert read - exported == {"remediator_threshold_ratio", "remediator_audit_backlog_ratio"}
+    # Thresholds of levels per node are for those who export them themselves; the rules fall back to the profile's.
+    assert read - exported == {"remediator_threshold_ratio"}
 
 
 @pytest.mark.parametrize("join", NODE_JOINS[1:])

@@ -15,6 +15,7 @@ import orjson
 Record = Mapping[str, Any]
 ECS_VERSION = "8.11.0"
 _OUTCOMES: Mapping[str, str] = {"done": "success", "relieved": "success", "partly": "success", "unknown": "unknown"}
+_ENDS = ("status", "outcome", "verdict", "level", "class")
 _ANSWERED = ("result", "outcome")
 
 
@@ -43,10 +44,11 @@ def document(identity: str, line: bytes, index: str) -> Document:
 
 def _source(record: Record) -> dict[str, Any]:
     action = _of(record, "action")
+    about = action or record
     return {
         "@timestamp": record["@timestamp"],
         "ecs": {"version": ECS_VERSION},
-        "message": _message(record, action),
+        "message": _message(record, about),
         "event": {
             "kind": "event",
             "module": "remediator",
@@ -58,31 +60,32 @@ def _source(record: Record) -> dict[str, Any]:
         "host": {"name": record.get("node")},
         "service": {"name": "remediator", "node": {"name": record.get("replica")}},
         "user": {"name": record.get("operator") or record.get("approved_by")},
-        "orchestrator": _orchestrator(record, action),
-        "remediator": _ours(record, action),
+        "container": {"name": record.get("container")},
+        "orchestrator": _orchestrator(record, about),
+        "remediator": _ours(record, about),
     }
 
 
-def _orchestrator(record: Record, action: Record) -> dict[str, Any]:
+def _orchestrator(record: Record, about: Record) -> dict[str, Any]:
     """On what it is about: the pod, else the workload, else the node."""
-    pod, workload = action.get("pod"), str(action.get("workload") or "")
+    pod, workload = about.get("pod"), str(about.get("workload") or "")
     _, kind, name = ("//" + workload).rsplit("/", 2) if workload else ("", "", "")
     kind_and_name = ("pod", pod) if pod else (kind.lower(), name) if workload else ("node", record.get("node"))
     return {
         "type": "kubernetes",
-        "namespace": action.get("namespace"),
+        "namespace": about.get("namespace"),
         "resource": {
             "type": kind_and_name[0],
             "name": kind_and_name[1],
-            "id": action.get("pod_uid"),
+            "id": about.get("pod_uid"),
             "parent": {"type": kind if pod else None},
         },
     }
 
 
-def _ours(record: Record, action: Record) -> dict[str, Any]:
+def _ours(record: Record, about: Record) -> dict[str, Any]:
     state, plan, signal, memory = (_of(record, name) for name in ("state", "plan", "signal", "memory"))
-    ranking, workload = _rows(record, "ranking"), action.get("workload")
+    ranking, workload = _rows(record, "ranking"), about.get("workload")
     return {
         "kind": record["kind"],
         "mode": record.get("mode"),
@@ -98,22 +101,25 @@ def _ours(record: Record, action: Record) -> dict[str, Any]:
         "phase": state.get("phase"),
         "isolation": state.get("isolation") or record.get("isolation"),
         "level": {
-            "name": memory.get("level") or record.get("level_before"),
+            "name": memory.get("level") or record.get("level"),
+            "before": record.get("level_before"),
             "after": record.get("level_after"),
         },
         "memory": {
-            "used_ratio": memory.get("used_ratio") or record.get("used_ratio_before"),
+            "used_ratio": memory.get("used_ratio") or record.get("used_ratio"),
+            "used_ratio_before": record.get("used_ratio_before"),
             "used_ratio_after": record.get("used_ratio_after"),
             "used_bytes": memory.get("used_bytes"),
-            "total_bytes": memory.get("total_bytes"),
+            "total_bytes": memory.get("total_bytes") or record.get("total_bytes"),
         },
         "target_bytes": record.get("target_bytes"),
-        "expected_bytes": action.get("expected_bytes") or record.get("expected_bytes"),
+        "expected_bytes": about.get("expected_bytes") or record.get("expected_bytes"),
         "released_bytes": record.get("released_bytes"),
         "workload": [workload] if workload else record.get("workloads"),
-        "tier": action.get("tier"),
-        "strategy": action.get("strategy"),
-        "score": action.get("score"),
+        "oom_class": record.get("class"),
+        "tier": about.get("tier"),
+        "strategy": about.get("strategy"),
+        "score": about.get("score"),
         "candidates": {
             "chosen": [_pod(row) for row in ranking if row.get("chosen")],
             "spared": [_pod(row) for row in ranking if not row.get("chosen")],
@@ -154,11 +160,12 @@ def _reason(record: Record, action: Record) -> str:
     return "; ".join(filter(None, (action.get("why"), *said)))
 
 
-def _message(record: Record, action: Record) -> str:
-    name = "/".join(filter(None, (action.get("namespace"), action.get("pod")))) or action.get("workload")
-    about = " ".join(filter(None, (action.get("kind"), name)))
-    end = record.get("status") or record.get("outcome") or record.get("verdict") or ""
-    return f"{record['kind']}: {about or record.get('node', '')} {end}".strip()
+def _message(record: Record, about: Record) -> str:
+    """`result: evict shop/web-1 done`."""
+    name = "/".join(filter(None, (about.get("namespace"), about.get("pod")))) or about.get("workload")
+    act = about.get("kind") if about is not record else ""
+    end = next((record[key] for key in _ENDS if isinstance(record.get(key), str)), "")
+    return " ".join(filter(None, (f"{record['kind']}:", act, name or record.get("node"), end)))
 
 
 def _without_nothing(value: dict[str, Any]) -> dict[str, Any]:

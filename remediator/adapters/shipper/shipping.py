@@ -19,7 +19,7 @@ from remediator import metrics
 from remediator.adapters.shipper.bulk import Answer, Fate
 from remediator.adapters.shipper.documents import Document, document
 from remediator.adapters.shipper.trail import Counted, Cursor, Trail, as_json, from_json
-from remediator.core.audit_trail import MAX_BYTES, MAX_FILES, file_name
+from remediator.core.audit_names import MAX_BYTES, MAX_FILES, file_name
 from remediator.core.state import Notice
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from remediator.core.audit_trail import file_identity, line_identity, rotated_name
+from remediator.core.audit_names import file_identity, line_identity, rotated_name
 
 _CHUNK_BYTES = 64 * 1024
 
