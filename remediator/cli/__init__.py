@@ -26,6 +26,7 @@ COMMANDS = {
     "mode": "remediator.cli.speaking:mode",
     "release": "remediator.cli.speaking:release",
     "check-config": "remediator.cli.checking:check_config",
+    "audit-template": "remediator.cli.audit_template:audit_template",
     "rules": "remediator.rulefiles.command:rules",
     "drill": "remediator.drill.command:drill",
     "drill-live": "remediator.drill.live.command:drill_live",
