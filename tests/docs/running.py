@@ -1,12 +1,11 @@
-"""Which commands of the pages are run for real (test_live.py), and which are not, and why.
+"""Commands of the pages that their own programs do not parse here: known shapes, and those that no test runs, and why.
 
-`remediator`, `make`, `helm` and `python` lines are parsed by their own programs in test_pages.py; make targets are what
-the tests are.
+`remediator`, `make`, `helm` and `python` lines are parsed by their own programs in test_pages.py.
 """
 
 import re
 
-RUN = tuple(
+KNOWN = tuple(
     re.compile(pattern)
     for pattern in (
         r"^kubectl (-n \S+ )?(get|patch|apply|create) ",
