@@ -19,6 +19,7 @@ COMMANDS = {
     "explain": "remediator.cli.explaining:explain",
     "status": "remediator.cli.inspecting:status",
     "plans": "remediator.cli.inspecting:plans",
+    "report": "remediator.cli.reporting:report",
     "approve": "remediator.cli.speaking:approve",
     "reject": "remediator.cli.speaking:reject",
     "pause": "remediator.cli.speaking:pause",
