@@ -62,14 +62,12 @@ def _read(directory: Path, begin: float, end: float) -> Json:
     files = AuditFiles(directory)
     try:
         if not files.replicas():
-            raise click.ClickException(
-                f"--audit-dir {directory} holds no audit-*.jsonl; name the one that `serve` was given as --audit-dir"
-            )
+            raise click.ClickException(f"--audit-dir {directory} holds no audit-*.jsonl; name that of `serve`")
         for line in files.lines(begin, end, unreadable):
             fold.add(line.record)
     except OSError as error:
         raise click.ClickException(
-            f"--audit-dir {directory} cannot be read: {error.strerror or error}; name the one that `serve` was given as --audit-dir"
+            f"--audit-dir {directory} cannot be read: {error.strerror or error}; name that of `serve`"
         ) from error
     told: Json = plain(fold.done())
     return told

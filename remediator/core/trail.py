@@ -11,7 +11,10 @@ from datetime import datetime
 from typing import Any
 
 Record = Mapping[str, Any]
-KINDS = ("decision", "intent", "result", "abandoned", "outcome", "operator")
+KINDS = (
+    *("decision", "intent", "result", "abandoned", "outcome", "operator"),
+    *("level", "watching", "oom_kill", "kubelet_eviction"),
+)
 MOST_RECORDS = 1000
 _LINES_BETWEEN_LOOKS_AT_THE_TIME = 64
 

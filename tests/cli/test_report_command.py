@@ -38,7 +38,7 @@ def test_a_terminal_of_80_columns_shows_it_in_order(audit: Path) -> None:
 def test_json_and_the_page_hold_the_same_and_the_page_needs_nothing_else(audit: Path, tmp_path: Path) -> None:
     """The page carries its style, has no script and asks nobody for anything."""
     told = json.loads(CliRunner().invoke(cli, ["report", "--audit-dir", str(audit), "--output", "json"]).output)
-    assert [row["workload"] for row in told["undeclared"]][0] == "ml/Deployment/notebooks"
+    assert told["undeclared"][0]["workload"] == "ml/Deployment/notebooks"
     assert told["coverage"]["gaps_total"] == 1
     file = tmp_path / "report.html"
     flags = ["--audit-dir", str(audit), "--output", "html", "--output-file", str(file)]
