@@ -132,6 +132,19 @@ def test_a_node_is_never_in_two_passes_at_once() -> None:
     assert not passes.overlapped
 
 
+def test_a_body_of_several_nodes_wakes_as_many_workers() -> None:
+    """Alerts that come together are looked at together, as far as there are workers."""
+    passes = Passes()
+    passes.gate.clear()
+    with running(passes, workers=3) as dispatcher:
+        dispatcher.submit_all([alert("n1"), alert("n2"), alert("n3")])
+        for _ in range(3):
+            assert passes.entered.acquire(timeout=10)
+        assert passes.at_once == {"n1", "n2", "n3"}
+        passes.gate.set()
+        passes.wait_for(lambda seen: len(seen) == 3)
+
+
 def test_a17_a_full_queue_refuses_and_leaves_no_mark() -> None:
     """A17: what was refused is acted on when it comes again."""
     passes = Passes()
